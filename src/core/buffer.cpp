@@ -1,0 +1,69 @@
+#include "core/buffer.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/checked.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+}  // namespace
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), mapped_(std::exchange(other.mapped_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+#if defined(__linux__)
+  if (mapped_ != 0) {
+    ::munmap(data_, mapped_);
+    return;
+  }
+#endif
+  std::free(data_);
+}
+
+Result<Buffer> Buffer::create(std::size_t bytes) {
+  Buffer out;
+  out.size_ = bytes;
+  if (bytes == 0) return out;
+  LOOM_TRY(const std::size_t padded, checked_add(bytes, kAlignment));
+#if defined(__linux__)
+  if (bytes >= kHugePage) {
+    // Over-reserve so that the start can be moved to a huge-page boundary, then give the ends back.
+    LOOM_TRY(const std::size_t reserve, checked_add(bytes, 2 * kHugePage));
+    void* raw = ::mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (raw == MAP_FAILED) return fail(Code::OutOfMemory, "cannot reserve {} bytes", bytes);
+    auto* const begin = static_cast<std::byte*>(raw);
+    const std::size_t lead = round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePage) - reinterpret_cast<std::uintptr_t>(begin);
+    // Whole huge pages only where they are filled: the last part stays on small pages so that no memory is wasted.
+    out.mapped_ = round_up(bytes, 4096);
+    out.data_ = begin + lead;
+    if (lead != 0) ::munmap(begin, lead);
+    const std::size_t tail = reserve - lead - out.mapped_;
+    if (tail != 0) ::munmap(out.data_ + out.mapped_, tail);
+    ::madvise(out.data_, out.mapped_, MADV_HUGEPAGE);
+    return out;
+  }
+#endif
+  out.data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, round_up(padded, kAlignment)));
+  if (out.data_ == nullptr) return fail(Code::OutOfMemory, "cannot allocate {} bytes", bytes);
+  std::memset(out.data_, 0, bytes);
+  return out;
+}
+
+}  // namespace loom

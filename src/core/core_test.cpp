@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/checked.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/philox.h"
+#include "core/sha256.h"
+#include "core/thread_pool.h"
+
+namespace loom {
+namespace {
+
+TEST(Sha256, KnownAnswers) {  // FIPS 180-4 examples
+  Sha256 empty;
+  EXPECT_EQ(to_hex(empty.finish()), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  const char text[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+  for (std::size_t cut = 0; cut <= 56; ++cut) {
+    Sha256 h;
+    h.update(std::as_bytes(std::span(text, cut)));
+    h.update(std::as_bytes(std::span(text + cut, 56 - cut)));
+    EXPECT_EQ(to_hex(h.finish()), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  }
+}
+
+TEST(Philox, N_08_known_answers) {  // Random123 1.14 kat_vectors
+  EXPECT_EQ(philox4x32(0, {0, 0, 0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32(~0ull, {~0u, ~0u, ~0u, ~0u}), (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox4x32(0x299f31d0a4093822ull, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
+            (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(ThreadPool, RunsEveryPartOnceForManyShortJobs) {
+  for (const int threads : {1, 2, 3, 7}) {
+    auto pool = ThreadPool::create(threads);
+    ASSERT_TRUE(pool);
+    for (int job = 0; job < 2000; ++job) {
+      std::vector<int> hits(static_cast<std::size_t>(job % 17), 0);
+      (*pool)->run(hits.size(), [&](std::size_t part) { hits[part] += 1; });
+      for (const int h : hits) ASSERT_EQ(h, 1);
+    }
+  }
+  EXPECT_FALSE(ThreadPool::create(0));
+  EXPECT_FALSE(ThreadPool::create(1000));
+}
+
+TEST(Json, J_23_refuses_what_is_not_strict) {
+  for (const char* bad : {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nan", "[1e999]", "\"\xff\"", "// c\n1", "{'a':1}"})
+    EXPECT_FALSE(parse_json(bad)) << bad;
+  EXPECT_FALSE(parse_json(std::string(300, '[') + std::string(300, ']')));
+  const auto ok = parse_json(R"({"a":[1,-2,2.5,"x",null,true],"b":{"c":18446744073709551615}})");
+  ASSERT_TRUE(ok);
+  EXPECT_EQ(ok->dump(), R"({"a":[1,-2,2.5,"x",null,true],"b":{"c":18446744073709551615}})");
+  EXPECT_FALSE(as_int(*find(*find(*ok, "b"), "c")));
+  EXPECT_EQ(as_int(find(*ok, "a")->at(1)), -2);
+  EXPECT_EQ(find(*ok, "zz"), nullptr);
+}
+
+TEST(Files, F_02_names_stay_inside_the_folder) {
+  for (const char* bad : {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", ".", "a/."}) EXPECT_FALSE(path_inside("m", bad)) << bad;
+  EXPECT_EQ(path_inside("m", "a/b.safetensors").value(), "m/a/b.safetensors");
+}
+
+TEST(Files, F_03_atomic_write_and_errors) {
+  const std::string path = ::testing::TempDir() + "loom_file_test";
+  ASSERT_TRUE(write_file_atomically(path, std::as_bytes(std::span("hello", 5))));
+  EXPECT_EQ(read_text_file(path).value(), "hello");
+  auto map = MappedFile::open(path);
+  ASSERT_TRUE(map);
+  EXPECT_EQ((*map)->bytes().size(), 5u);
+  EXPECT_EQ(MappedFile::open(path + ".absent").error().code, Code::NotFound);
+  EXPECT_FALSE(MappedFile::open(::testing::TempDir()));
+  EXPECT_FALSE(write_file_atomically("/dev/full/x", {}));
+  EXPECT_EQ(read_text_file(path, 4).error().code, Code::LimitExceeded);
+}
+
+TEST(Buffer, IsZeroedAndAligned) {
+  for (const std::size_t n : {std::size_t{1}, std::size_t{4097}, std::size_t{5} << 20}) {
+    auto b = Buffer::create(n);
+    ASSERT_TRUE(b);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(b->data()) % 64, 0u);
+    for (std::size_t i = 0; i < n; i += 511) ASSERT_EQ(b->data()[i], std::byte{0});
+    std::memset(b->data(), 1, n);
+  }
+  EXPECT_FALSE(Buffer::create(~std::size_t{0} - 10));
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,170 @@
+#include "core/thread_pool.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <system_error>
+#include <vector>
+
+#include "core/fp_environment.h"
+
+#if !defined(__wasi__)
+#include <pthread.h>
+#define LOOM_HAS_THREADS 1
+#endif
+#if defined(__linux__)
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdio>
+#endif
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace loom {
+namespace {
+
+inline void relax() {
+#if defined(__SSE2__)
+  _mm_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  __asm__ volatile("yield");
+#endif
+}
+
+constexpr int kSpins = 4000;        // about 50 us: longer than the gap between two ops of a token
+constexpr std::uint64_t kPartBits = 32;
+
+}  // namespace
+
+// One job is published by bumping `ticket` (generation in the high half, next part in the low half): a worker that wakes late
+// finds the generation changed and cannot touch parts of a newer job with an older body.
+struct ThreadPool::Shared {
+  alignas(64) std::atomic<std::uint64_t> ticket{0};
+  alignas(64) std::atomic<std::uint64_t> done{0};  // generation in the high half, finished parts in the low half
+  alignas(64) std::atomic<std::uint32_t> generation{0};
+  std::atomic<int> sleepers{0};
+  std::atomic<std::uint32_t> parts{0};
+  std::atomic<Call> call{nullptr};
+  std::atomic<void*> body{nullptr};
+  std::atomic<bool> stop{false};
+#if defined(LOOM_HAS_THREADS)
+  std::vector<pthread_t> workers;
+#endif
+};
+
+ThreadPool::ThreadPool(int threads) : threads_(threads), shared_(std::make_unique<Shared>()) {}
+
+// Takes parts of generation `g` until none is left.
+static void take_parts(auto& s, std::uint32_t g) {
+  const std::uint32_t parts = s.parts.load(std::memory_order_acquire);
+  const auto call = s.call.load(std::memory_order_acquire);
+  void* const body = s.body.load(std::memory_order_acquire);
+  std::uint64_t ticket = s.ticket.load(std::memory_order_acquire);
+  while (static_cast<std::uint32_t>(ticket >> kPartBits) == g && static_cast<std::uint32_t>(ticket) < parts) {
+    if (!s.ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
+    call(body, static_cast<std::uint32_t>(ticket));
+    s.done.fetch_add(1, std::memory_order_acq_rel);
+    ticket = s.ticket.load(std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::work(Shared& s) {
+  const FpEnvironment environment;
+  std::uint32_t seen = 0;
+  for (;;) {
+    std::uint32_t now = s.generation.load(std::memory_order_acquire);
+    for (int spin = 0; now == seen && spin < kSpins; ++spin) {
+      relax();
+      now = s.generation.load(std::memory_order_acquire);
+    }
+    if (now == seen) {
+      s.sleepers.fetch_add(1, std::memory_order_seq_cst);
+      s.generation.wait(seen, std::memory_order_seq_cst);
+      s.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+      continue;
+    }
+    seen = now;
+    if (s.stop.load(std::memory_order_acquire)) return;
+    take_parts(s, seen);
+  }
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+  if (threads < 1 || threads > kMaxThreads) return fail(Code::InvalidArgument, "{} threads asked for, 1 to {} are possible", threads, kMaxThreads);
+#if !defined(LOOM_HAS_THREADS)
+  threads = 1;
+#endif
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+#if defined(LOOM_HAS_THREADS)
+  pool->shared_->workers.reserve(static_cast<std::size_t>(threads));
+  for (int i = 1; i < threads; ++i) {
+    pthread_t worker{};
+    const auto entry = [](void* p) -> void* {
+      auto* self = static_cast<ThreadPool*>(p);
+      self->work(*self->shared_);
+      return nullptr;
+    };
+    if (pthread_create(&worker, nullptr, entry, pool.get()) != 0) return fail(Code::OutOfMemory, "cannot start thread {} of {}", i + 1, threads);
+    pool->shared_->workers.push_back(worker);
+  }
+#endif
+  return pool;
+}
+
+ThreadPool::~ThreadPool() {
+#if defined(LOOM_HAS_THREADS)
+  shared_->stop.store(true, std::memory_order_release);
+  shared_->generation.fetch_add(1, std::memory_order_seq_cst);
+  shared_->generation.notify_all();
+  for (const pthread_t worker : shared_->workers) pthread_join(worker, nullptr);
+#endif
+}
+
+void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
+  LOOM_ASSERT(parts < 0xffffffffu);
+  Shared& s = *shared_;
+  if (threads_ == 1 || parts <= 1) {
+    for (std::size_t part = 0; part < parts; ++part) call(body, part);
+    return;
+  }
+  const std::uint32_t g = s.generation.load(std::memory_order_relaxed) + 1;
+  // Close the old generation before its fields change: nobody can take a part while `ticket` names no published generation.
+  s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits | 0xffffffffu, std::memory_order_release);
+  s.call.store(call, std::memory_order_release);
+  s.body.store(body, std::memory_order_release);
+  s.parts.store(static_cast<std::uint32_t>(parts), std::memory_order_release);
+  s.done.store(0, std::memory_order_release);
+  s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits, std::memory_order_release);
+  s.generation.store(g, std::memory_order_seq_cst);
+  if (s.sleepers.load(std::memory_order_seq_cst) > 0) s.generation.notify_all();
+  take_parts(s, g);
+  while (s.done.load(std::memory_order_acquire) != parts) relax();
+}
+
+int ThreadPool::default_threads() {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  int cores = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    // A hyper-thread shares its core with a sibling of a lower number: count the first of each core only.
+    char path[96];
+    std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    int first = cpu;
+    if (std::FILE* f = std::fopen(path, "r")) {
+      if (std::fscanf(f, "%d", &first) != 1) first = cpu;
+      std::fclose(f);
+    }
+    cores += first == cpu || !CPU_ISSET(first, &allowed);
+  }
+  return cores < 1 ? 1 : cores > kMaxThreads ? kMaxThreads : cores;
+#else
+  return 1;
+#endif
+}
+
+}  // namespace loom

@@ -1,0 +1,44 @@
+#pragma once
+// A fixed set of workers that divide the parts of one job. Which worker runs which part never shows in a result: every part has
+// its own outputs. Between jobs that follow closely (the ops of one token) workers spin; after ~50 us they sleep.
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "core/error.h"
+
+namespace loom {
+
+class ThreadPool {
+ public:
+  static constexpr int kMaxThreads = 256;
+
+  // `threads` counts the caller: 1 makes no worker. InvalidArgument outside 1..256, OutOfMemory when a thread cannot start.
+  static Result<std::unique_ptr<ThreadPool>> create(int threads);
+  ~ThreadPool();
+
+  int threads() const { return threads_; }
+
+  // Calls body(part) for every part in [0, parts) and returns when all are done. Not reentrant; body must not throw.
+  template <class F>
+  void run(std::size_t parts, F&& body) {
+    using Body = std::remove_reference_t<F>;
+    run_erased(parts, [](void* f, std::size_t part) { (*static_cast<Body*>(f))(part); }, const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+  // Physical cores that this process may use.
+  static int default_threads();
+
+ private:
+  struct Shared;
+  using Call = void (*)(void*, std::size_t);
+  explicit ThreadPool(int threads);
+  void run_erased(std::size_t parts, Call call, void* body);
+  void work(Shared& shared);
+
+  int threads_ = 1;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace loom

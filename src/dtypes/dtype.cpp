@@ -1,0 +1,36 @@
+#include "dtypes/dtype.h"
+
+namespace loom {
+namespace {
+
+std::string folded(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != '_' && c != '-') out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+bool names(const DTypeInfo& type, const std::string& wanted) {
+  if (folded(type.name) == wanted) return true;
+  for (std::string_view rest = type.aliases; !rest.empty();) {
+    const std::size_t end = rest.find(' ') == rest.npos ? rest.size() : rest.find(' ');
+    if (folded(rest.substr(0, end)) == wanted) return true;
+    rest.remove_prefix(end == rest.size() ? end : end + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<DType> dtype_from_name(std::string_view text) {
+  const std::string wanted = folded(text);
+  std::string known;
+  for (const DTypeInfo& type : kDTypes) {
+    if (names(type, wanted)) return type.dtype;
+    known += known.empty() ? "" : " ";
+    known += type.name;
+  }
+  return fail(Code::UnknownName, "numeric type \"{}\" is unknown; known: {}", text.substr(0, 40), known);
+}
+
+}  // namespace loom
