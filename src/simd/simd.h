@@ -1,0 +1,180 @@
+#pragma once
+// Logical vectors: sixteen f32 or i32 lanes on every target, held in one, two, four or sixteen registers. Lane i of every
+// operation gives the same bits everywhere. Built on the compilers' vector extensions; a target's vec.h says how wide a register is.
+//
+// Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled with
+// different instruction sets can be linked together. No std containers or algorithms here or in kernels for the same reason.
+
+#include <cstddef>
+#include <cstdint>
+
+#ifndef LOOM_TARGET
+#define LOOM_TARGET host
+#include "simd/scalar/width.h"
+#else
+#include "width.h"  // the target's folder is on the include path
+#endif
+
+#define LOOM_INLINE inline __attribute__((always_inline))
+
+namespace loom::inline LOOM_TARGET {
+
+inline constexpr std::size_t kLanes = 16;
+inline constexpr std::size_t kRegisterLanes = kRegisterBytes / 4;
+inline constexpr std::size_t kRegisters = kLanes / kRegisterLanes;
+
+namespace native {
+using F32 [[gnu::vector_size(kRegisterBytes), gnu::may_alias]] = float;
+using I32 [[gnu::vector_size(kRegisterBytes), gnu::may_alias]] = std::int32_t;
+using U32 [[gnu::vector_size(kRegisterBytes), gnu::may_alias]] = std::uint32_t;
+using F32Memory [[gnu::vector_size(kRegisterBytes), gnu::may_alias, gnu::aligned(4)]] = float;  // at any address
+using I32Memory [[gnu::vector_size(kRegisterBytes), gnu::may_alias, gnu::aligned(4)]] = std::int32_t;
+}  // namespace native
+
+struct F32x16 {
+  native::F32 r[kRegisters];
+};
+struct I32x16 {  // also masks: all bits of a lane set or clear
+  native::I32 r[kRegisters];
+};
+
+namespace detail {
+template <class Out, class F, class... A>
+LOOM_INLINE Out each(F f, const A&... a) {
+  Out out;
+  for (std::size_t i = 0; i < kRegisters; ++i) out.r[i] = f(a.r[i]...);
+  return out;
+}
+}  // namespace detail
+
+// Memory at any address: sixteen elements.
+LOOM_INLINE F32x16 load(const float* p) {
+  F32x16 v;
+  for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = *reinterpret_cast<const native::F32Memory*>(p + i * kRegisterLanes);
+  return v;
+}
+LOOM_INLINE void store(float* p, const F32x16& v) {
+  for (std::size_t i = 0; i < kRegisters; ++i) *reinterpret_cast<native::F32Memory*>(p + i * kRegisterLanes) = v.r[i];
+}
+LOOM_INLINE I32x16 load(const std::int32_t* p) {
+  I32x16 v;
+  for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = *reinterpret_cast<const native::I32Memory*>(p + i * kRegisterLanes);
+  return v;
+}
+LOOM_INLINE void store(std::int32_t* p, const I32x16& v) {
+  for (std::size_t i = 0; i < kRegisters; ++i) *reinterpret_cast<native::I32Memory*>(p + i * kRegisterLanes) = v.r[i];
+}
+
+LOOM_INLINE F32x16 splat(float x) {
+  F32x16 v;
+  for (auto& r : v.r) r = x - native::F32{};  // x - 0 keeps every bit of x, the sign of zero included
+  return v;
+}
+LOOM_INLINE I32x16 splat(std::int32_t x) {
+  I32x16 v;
+  for (auto& r : v.r) r = x - native::I32{};
+  return v;
+}
+LOOM_INLINE F32x16 zero() {
+  F32x16 v;
+  for (auto& r : v.r) r = native::F32{};
+  return v;
+}
+LOOM_INLINE I32x16 zero_i() {
+  I32x16 v;
+  for (auto& r : v.r) r = native::I32{};
+  return v;
+}
+
+#define LOOM_LANE_OPERATOR(T, op) \
+  LOOM_INLINE T operator op(const T& a, const T& b) { return detail::each<T>([](auto x, auto y) { return x op y; }, a, b); }
+LOOM_LANE_OPERATOR(F32x16, +)
+LOOM_LANE_OPERATOR(F32x16, -)
+LOOM_LANE_OPERATOR(F32x16, *)
+LOOM_LANE_OPERATOR(F32x16, /)
+LOOM_LANE_OPERATOR(I32x16, +)
+LOOM_LANE_OPERATOR(I32x16, -)
+LOOM_LANE_OPERATOR(I32x16, *)
+LOOM_LANE_OPERATOR(I32x16, &)
+LOOM_LANE_OPERATOR(I32x16, |)
+LOOM_LANE_OPERATOR(I32x16, ^)
+#undef LOOM_LANE_OPERATOR
+
+#define LOOM_LANE_COMPARE(T, op) \
+  LOOM_INLINE I32x16 operator op(const T& a, const T& b) { return detail::each<I32x16>([](auto x, auto y) { return (native::I32)(x op y); }, a, b); }
+LOOM_LANE_COMPARE(F32x16, <)
+LOOM_LANE_COMPARE(F32x16, <=)
+LOOM_LANE_COMPARE(F32x16, >)
+LOOM_LANE_COMPARE(F32x16, >=)
+LOOM_LANE_COMPARE(F32x16, ==)
+LOOM_LANE_COMPARE(F32x16, !=)
+LOOM_LANE_COMPARE(I32x16, <)
+LOOM_LANE_COMPARE(I32x16, >)
+LOOM_LANE_COMPARE(I32x16, ==)
+#undef LOOM_LANE_COMPARE
+
+LOOM_INLINE I32x16 operator~(const I32x16& a) { return detail::each<I32x16>([](auto x) { return ~x; }, a); }
+
+// Bit casts, shifts by a constant (right shifts of I32 are arithmetic), conversions.
+LOOM_INLINE I32x16 bits(const F32x16& a) { return detail::each<I32x16>([](auto x) { return (native::I32)x; }, a); }
+LOOM_INLINE F32x16 as_float(const I32x16& a) { return detail::each<F32x16>([](auto x) { return (native::F32)x; }, a); }
+LOOM_INLINE I32x16 shift_left(const I32x16& a, int n) { return detail::each<I32x16>([n](auto x) { return x << n; }, a); }
+LOOM_INLINE I32x16 shift_right(const I32x16& a, int n) { return detail::each<I32x16>([n](auto x) { return x >> n; }, a); }
+LOOM_INLINE I32x16 shift_right_logical(const I32x16& a, int n) {
+  return detail::each<I32x16>([n](auto x) { return (native::I32)((native::U32)x >> n); }, a);
+}
+// Nearest even, as every target's conversion of an i32 does.
+LOOM_INLINE F32x16 to_float(const I32x16& a) { return detail::each<F32x16>([](auto x) { return __builtin_convertvector(x, native::F32); }, a); }
+// Nearest even for |x| <= 2^22; other values are undefined.
+LOOM_INLINE I32x16 round_to_int(const F32x16& a) { return bits(a + splat(12582912.0f)) - splat(std::int32_t{0x4b400000}); }
+
+// m ? a : b per lane; m from a comparison.
+LOOM_INLINE F32x16 select(const I32x16& m, const F32x16& a, const F32x16& b) {
+  return detail::each<F32x16>([](auto mm, auto x, auto y) { return mm ? x : y; }, m, a, b);
+}
+LOOM_INLINE I32x16 select(const I32x16& m, const I32x16& a, const I32x16& b) {
+  return detail::each<I32x16>([](auto mm, auto x, auto y) { return mm ? x : y; }, m, a, b);
+}
+
+// Compare and select; the second operand where the comparison fails, so a NaN in `a` loses.
+LOOM_INLINE F32x16 min(const F32x16& a, const F32x16& b) { return select(a < b, a, b); }
+LOOM_INLINE F32x16 max(const F32x16& a, const F32x16& b) { return select(a > b, a, b); }
+LOOM_INLINE F32x16 abs(const F32x16& a) { return as_float(bits(a) & splat(std::int32_t{0x7fffffff})); }
+LOOM_INLINE F32x16 negate(const F32x16& a) { return as_float(bits(a) ^ splat(static_cast<std::int32_t>(0x80000000u))); }
+LOOM_INLINE F32x16 sqrt(const F32x16& a) {
+  return detail::each<F32x16>(
+      [](native::F32 x) {
+        for (std::size_t i = 0; i < kRegisterLanes; ++i) x[i] = __builtin_sqrtf(x[i]);
+        return x;
+      },
+      a);
+}
+
+// What every stored value passes (numerics 1.2, 1.3): below 2^-51 in size becomes +0, every NaN becomes 0x7fc00000.
+inline constexpr float kSnap = 0x1p-51f;
+LOOM_INLINE F32x16 snap(const F32x16& a) {
+  const F32x16 kept = as_float(bits(a) & ~(abs(a) < splat(kSnap)));
+  return select(a == a, kept, as_float(splat(std::int32_t{0x7fc00000})));
+}
+LOOM_INLINE float snap(float a) {
+  if (a != a) return __builtin_bit_cast(float, 0x7fc00000u);
+  return (a < 0 ? -a : a) < kSnap ? 0.0f : a;
+}
+
+// The fixed fold of sixteen lanes (numerics 2, lanes16): a[j] += a[j + n/2] for n = 16, 8, 4, 2.
+LOOM_INLINE float fold(const F32x16& v) {
+  alignas(64) float a[kLanes];
+  store(a, v);
+  for (std::size_t n = kLanes / 2; n != 0; n /= 2)
+    for (std::size_t j = 0; j < n; ++j) a[j] = a[j] + a[j + n];
+  return a[0];
+}
+LOOM_INLINE float max_lane(const F32x16& v) {
+  alignas(64) float a[kLanes];
+  store(a, v);
+  float m = a[0];
+  for (std::size_t j = 1; j < kLanes; ++j) m = a[j] > m ? a[j] : m;
+  return m;
+}
+
+}  // namespace loom::inline LOOM_TARGET
