@@ -37,7 +37,10 @@ Buffer::~Buffer() {
   std::free(data_);
 }
 
-Result<Buffer> Buffer::create(std::size_t bytes) {
+Result<Buffer> Buffer::create(std::size_t bytes) { return create(bytes, true); }
+Result<Buffer> Buffer::create_sparse(std::size_t bytes) { return create(bytes, false); }
+
+Result<Buffer> Buffer::create(std::size_t bytes, [[maybe_unused]] bool huge_pages) {
   Buffer out;
   out.size_ = bytes;
   if (bytes == 0) return out;
@@ -56,7 +59,7 @@ Result<Buffer> Buffer::create(std::size_t bytes) {
     if (lead != 0) ::munmap(begin, lead);
     const std::size_t tail = reserve - lead - out.mapped_;
     if (tail != 0) ::munmap(out.data_ + out.mapped_, tail);
-    ::madvise(out.data_, out.mapped_, MADV_HUGEPAGE);
+    ::madvise(out.data_, out.mapped_, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     return out;
   }
 #endif

@@ -22,6 +22,9 @@ class Buffer {
   // `bytes` zeroed bytes at a multiple of 64 (2 MiB from 2 MiB on). OutOfMemory when the system refuses.
   static Result<Buffer> create(std::size_t bytes);
 
+  // The same, for memory that is filled bit by bit: small pages, resident only where it has been written.
+  static Result<Buffer> create_sparse(std::size_t bytes);
+
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
@@ -37,6 +40,7 @@ class Buffer {
   }
 
  private:
+  static Result<Buffer> create(std::size_t bytes, bool huge_pages);
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t mapped_ = 0;  // bytes of the anonymous mapping, 0 when the heap was used

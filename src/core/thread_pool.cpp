@@ -49,6 +49,7 @@ struct ThreadPool::Shared {
   std::atomic<Call> call{nullptr};
   std::atomic<void*> body{nullptr};
   std::atomic<bool> stop{false};
+  std::atomic<int> started{0};  // hands each worker its number
 #if defined(LOOM_HAS_THREADS)
   std::vector<pthread_t> workers;
 #endif
@@ -57,20 +58,20 @@ struct ThreadPool::Shared {
 ThreadPool::ThreadPool(int threads) : threads_(threads), shared_(std::make_unique<Shared>()) {}
 
 // Takes parts of generation `g` until none is left.
-static void take_parts(auto& s, std::uint32_t g) {
+static void take_parts(auto& s, std::uint32_t g, int worker) {
   const std::uint32_t parts = s.parts.load(std::memory_order_acquire);
   const auto call = s.call.load(std::memory_order_acquire);
   void* const body = s.body.load(std::memory_order_acquire);
   std::uint64_t ticket = s.ticket.load(std::memory_order_acquire);
   while (static_cast<std::uint32_t>(ticket >> kPartBits) == g && static_cast<std::uint32_t>(ticket) < parts) {
     if (!s.ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
-    call(body, static_cast<std::uint32_t>(ticket));
+    call(body, static_cast<std::uint32_t>(ticket), worker);
     s.done.fetch_add(1, std::memory_order_acq_rel);
     ticket = s.ticket.load(std::memory_order_acquire);
   }
 }
 
-void ThreadPool::work(Shared& s) {
+void ThreadPool::work(Shared& s, int worker) {
   const FpEnvironment environment;
   std::uint32_t seen = 0;
   for (;;) {
@@ -87,7 +88,7 @@ void ThreadPool::work(Shared& s) {
     }
     seen = now;
     if (s.stop.load(std::memory_order_acquire)) return;
-    take_parts(s, seen);
+    take_parts(s, seen, worker);
   }
 }
 
@@ -103,7 +104,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
     pthread_t worker{};
     const auto entry = [](void* p) -> void* {
       auto* self = static_cast<ThreadPool*>(p);
-      self->work(*self->shared_);
+      self->work(*self->shared_, self->shared_->started.fetch_add(1) + 1);
       return nullptr;
     };
     if (pthread_create(&worker, nullptr, entry, pool.get()) != 0) return fail(Code::OutOfMemory, "cannot start thread {} of {}", i + 1, threads);
@@ -126,7 +127,7 @@ void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
   LOOM_ASSERT(parts < 0xffffffffu);
   Shared& s = *shared_;
   if (threads_ == 1 || parts <= 1) {
-    for (std::size_t part = 0; part < parts; ++part) call(body, part);
+    for (std::size_t part = 0; part < parts; ++part) call(body, part, 0);
     return;
   }
   const std::uint32_t g = s.generation.load(std::memory_order_relaxed) + 1;
@@ -139,7 +140,7 @@ void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
   s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits, std::memory_order_release);
   s.generation.store(g, std::memory_order_seq_cst);
   if (s.sleepers.load(std::memory_order_seq_cst) > 0) s.generation.notify_all();
-  take_parts(s, g);
+  take_parts(s, g, 0);
   while (s.done.load(std::memory_order_acquire) != parts) relax();
 }
 

@@ -20,11 +20,18 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls body(part) for every part in [0, parts) and returns when all are done. Not reentrant; body must not throw.
+  // Calls body(part) or body(part, worker) for every part in [0, parts) and returns when all are done. `worker`, below threads(),
+  // names the scratch memory that the call may use. Not reentrant; body must not throw.
   template <class F>
   void run(std::size_t parts, F&& body) {
     using Body = std::remove_reference_t<F>;
-    run_erased(parts, [](void* f, std::size_t part) { (*static_cast<Body*>(f))(part); }, const_cast<void*>(static_cast<const void*>(&body)));
+    const Call call = [](void* f, std::size_t part, int worker) {
+      if constexpr (std::is_invocable_v<Body&, std::size_t, int>)
+        (*static_cast<Body*>(f))(part, worker);
+      else
+        (*static_cast<Body*>(f))(part);
+    };
+    run_erased(parts, call, const_cast<void*>(static_cast<const void*>(&body)));
   }
 
   // Physical cores that this process may use.
@@ -32,10 +39,10 @@ class ThreadPool {
 
  private:
   struct Shared;
-  using Call = void (*)(void*, std::size_t);
+  using Call = void (*)(void*, std::size_t, int);
   explicit ThreadPool(int threads);
   void run_erased(std::size_t parts, Call call, void* body);
-  void work(Shared& shared);
+  void work(Shared& shared, int worker);
 
   int threads_ = 1;
   std::unique_ptr<Shared> shared_;

@@ -150,6 +150,16 @@ LOOM_INLINE F32x16 sqrt(const F32x16& a) {
       a);
 }
 
+// f16 codes, one to a lane, to f32: exact, and without a subnormal on the way, so a host that flushes gets the same bits.
+// Infinities and NaNs do not stand in weights and decode to large finite values.
+LOOM_INLINE native::F32 half_to_float(native::I32 h) {
+  const native::I32 magnitude = h & 0x7fff;
+  const native::F32 small = __builtin_convertvector(magnitude, native::F32) * 0x1p-24f;
+  const native::I32 normal = (magnitude << 13) + (112 << 23);
+  const native::I32 value = magnitude < 0x400 ? (native::I32)small : normal;
+  return (native::F32)(value | (h & 0x8000) << 16);
+}
+
 // What every stored value passes (numerics 1.2, 1.3): below 2^-51 in size becomes +0, every NaN becomes 0x7fc00000.
 inline constexpr float kSnap = 0x1p-51f;
 LOOM_INLINE F32x16 snap(const F32x16& a) {

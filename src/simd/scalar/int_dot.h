@@ -39,14 +39,9 @@ LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)
 }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  native::F32 v;
-  for (std::size_t i = 0; i < kRegisterLanes; ++i) {
-    // Exponent and fraction moved into place, then scaled by 2^112: exact, subnormals included. No infinities stand in weights.
-    const std::uint32_t magnitude = (p[i] & 0x7fffu) << 13;
-    const float scaled = __builtin_bit_cast(float, magnitude) * 0x1p112f;
-    v[i] = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, scaled) | (p[i] & 0x8000u) << 16);
-  }
-  return v;
+  native::I32 h;
+  for (std::size_t i = 0; i < kRegisterLanes; ++i) h[i] = p[i];
+  return half_to_float(h);
 }
 
 }  // namespace loom::inline LOOM_TARGET

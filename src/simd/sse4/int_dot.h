@@ -52,11 +52,7 @@ LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)
 }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  const __m128i h = _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-  const __m128i magnitude = _mm_slli_epi32(_mm_and_si128(h, _mm_set1_epi32(0x7fff)), 13);
-  const __m128 scaled = _mm_mul_ps(_mm_castsi128_ps(magnitude), _mm_set1_ps(0x1p112f));
-  const __m128i sign = _mm_slli_epi32(_mm_and_si128(h, _mm_set1_epi32(0x8000)), 16);
-  return (native::F32)_mm_or_ps(scaled, _mm_castsi128_ps(sign));
+  return half_to_float((native::I32)_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -46,12 +46,6 @@ LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)
   for (int t = 0; t < T; ++t) out[t] = (native::I32)total[t];
 }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  const v128_t h = wasm_u32x4_load16x4(p);
-  const v128_t magnitude = wasm_i32x4_shl(wasm_v128_and(h, wasm_i32x4_splat(0x7fff)), 13);
-  const v128_t scaled = wasm_f32x4_mul(magnitude, wasm_f32x4_splat(0x1p112f));
-  const v128_t sign = wasm_i32x4_shl(wasm_v128_and(h, wasm_i32x4_splat(0x8000)), 16);
-  return (native::F32)wasm_v128_or(scaled, sign);
-}
+LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) { return half_to_float((native::I32)wasm_u32x4_load16x4(p)); }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -1,0 +1,77 @@
+#pragma once
+// A weight matrix W [rows, cols] laid out for the kernels: panels of 16 rows, so that sixteen outputs lie across lanes and one pass
+// over memory serves a matrix-vector product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded
+// with zero rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/buffer.h"
+#include "core/error.h"
+#include "dtypes/dtype.h"
+
+namespace loom {
+
+inline constexpr std::size_t kPanelRows = 16;
+inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quantised block and of one activation scale
+
+// How the codes of a panel lie. Float panels: [col][16] elements. Code panels: per 32 columns
+//   codes: nibbles 256 bytes (byte 64j+4r+b: index 4j+b of row r low, 16+4j+b high), bytes 512 (64j+4r+b: index 4j+b),
+//   then, for block panels, 16 scales (and 16 minima) per sub-block, sub-blocks ascending: f16 or f32.
+enum class PanelKind : std::uint8_t { Float64, Float32, Float16, BFloat16, Fp8E4M3, Fp8E5M2, BlockNibbles, BlockBytes, RowBytes };
+
+struct PanelLayout {
+  PanelKind kind = PanelKind::Float32;
+  std::uint8_t sub_cols = 32;       // columns per scale: 32 or 16 (block panels)
+  bool half_scales = false;         // scales and minima as f16 instead of f32
+  bool has_min = false;             // value = scale * code + min
+  std::int8_t code_offset = 0;      // nibble codes stand for code - code_offset
+
+  std::size_t panel_bytes(std::size_t cols) const;
+  std::size_t block_bytes() const;  // of 32 columns of a block or row panel
+  bool quantises_input() const { return kind >= PanelKind::BlockNibbles; }
+};
+
+// The layout that prepare() chooses for a type. Types without a kernel of their own: Unsupported.
+Result<PanelLayout> panel_layout(DType dtype);
+
+class Matrix {
+ public:
+  Matrix() = default;
+
+  // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes long.
+  // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory.
+  static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols);
+
+  // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first. int8: one scale per row; int4: groups of 32.
+  static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols);
+
+  DType dtype() const { return dtype_; }
+  const PanelLayout& layout() const { return layout_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t cols() const { return cols_; }
+  std::size_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
+  const std::byte* panel(std::size_t p) const { return panels_.data() + p * panel_bytes_; }
+  std::size_t panel_bytes() const { return panel_bytes_; }
+  // One f32 scale per row of a RowBytes panel, padded to whole panels; else null.
+  const float* row_scales() const { return row_scales_.as<float>(); }
+  std::size_t resident_bytes() const { return panels_.size() + row_scales_.size(); }
+
+  // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
+  void decode_row(std::size_t row, float* out) const;
+
+ private:
+  static Result<Matrix> create(DType dtype, std::size_t rows, std::size_t cols);
+
+  DType dtype_ = DType::float32;
+  PanelLayout layout_;
+  std::size_t rows_ = 0, cols_ = 0, panel_bytes_ = 0;
+  Buffer panels_, row_scales_;
+};
+
+// Bytes of one row of `cols` elements in a file. ShapeMismatch when cols is no multiple of the block.
+Result<std::size_t> row_bytes(DType dtype, std::size_t cols);
+
+}  // namespace loom

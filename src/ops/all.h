@@ -1,0 +1,24 @@
+#pragma once
+// The waist: every operation's CPU kernels of one SIMD target, in one table. To add an op: its folder, one line here.
+
+#include "backend/cpu/isa.h"
+#include "ops/attention/attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/matmul/matmul.h"
+#include "ops/norm/norm.h"
+#include "ops/rope/rope.h"
+
+namespace loom {
+
+struct KernelTable {
+  MatmulKernels matmul;
+  NormKernels norm;
+  RopeKernels rope;
+  AttentionKernels attention;
+  ElementwiseKernels elementwise;
+};
+
+// The table of a target from usable_isas(); Unsupported for another.
+Result<const KernelTable*> kernels_for(Isa isa);
+
+}  // namespace loom

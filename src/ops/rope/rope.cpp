@@ -1,0 +1,90 @@
+#include "ops/rope/rope.h"
+
+#include <cmath>
+
+#include "core/checked.h"
+#include "ops/all.h"
+#include "ops/for_rows.h"
+#include "simd/math64.h"
+
+namespace loom {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+double llama3_frequency(const RopeConfig& c, double f) {
+  const double wavelength = 2 * kPi / f;
+  if (wavelength < c.original_max_positions / c.high_freq_factor) return f;
+  if (wavelength > c.original_max_positions / c.low_freq_factor) return f / c.factor;
+  const double m = (c.original_max_positions / wavelength - c.low_freq_factor) / (c.high_freq_factor - c.low_freq_factor);
+  return (1 - m) * f / c.factor + m * f;
+}
+
+// The pair whose angle turns `rotations` times over the original context (Peng et al. 2023, YaRN).
+double yarn_pair(const RopeConfig& c, double rotations) {
+  return static_cast<double>(c.dim) * log64(c.original_max_positions / (rotations * 2 * kPi)) / (2 * log64(c.theta));
+}
+
+double yarn_frequency(const RopeConfig& c, double f, std::size_t pair) {
+  const double last = static_cast<double>(c.dim) - 1;
+  double low = std::floor(yarn_pair(c, c.beta_fast)), high = std::ceil(yarn_pair(c, c.beta_slow));
+  low = low < 0 ? 0 : low;
+  high = high > last ? last : high;
+  const double width = high - low < 0.001 ? 0.001 : high - low;
+  double ramp = (static_cast<double>(pair) - low) / width;
+  ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+  return f / c.factor * ramp + f * (1 - ramp);
+}
+
+float to_table(double v) {
+  const auto f = static_cast<float>(v);
+  return std::abs(f) < 0x1p-51f ? 0.0f : f;
+}
+
+}  // namespace
+
+Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positions) {
+  if (c.dim == 0 || c.dim % 2 != 0) return fail(Code::InvalidConfig, "rope: {} rotated elements given, expected a positive even number", c.dim);
+  if (!(c.theta > 1) || !(c.factor > 0) || !(c.low_freq_factor > 0) || !(c.high_freq_factor > c.low_freq_factor) || !(c.original_max_positions > 0))
+    return fail(Code::InvalidConfig, "rope: theta {}, factor {}, low {} and high {} frequency factors, {} original positions are no usable set", c.theta,
+                c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_positions);
+  if (!c.divisors.empty() && c.divisors.size() != c.dim / 2)
+    return fail(Code::ShapeMismatch, "rope: {} frequency divisors given, expected {}", c.divisors.size(), c.dim / 2);
+  RopeTable t;
+  t.dim_ = c.dim;
+  t.max_positions_ = max_positions;
+  t.interleaved_ = c.interleaved;
+  const double log_theta = log64(c.theta);
+  for (std::size_t i = 0; i < c.dim / 2; ++i) {
+    double f = exp64(-2.0 * static_cast<double>(i) / static_cast<double>(c.dim) * log_theta);
+    if (!c.divisors.empty()) f /= c.divisors[i];
+    if (c.scaling == RopeConfig::Scaling::Linear) f /= c.factor;
+    if (c.scaling == RopeConfig::Scaling::Llama3) f = llama3_frequency(c, f);
+    if (c.scaling == RopeConfig::Scaling::Yarn) f = yarn_frequency(c, f, i);
+    t.frequencies_.push_back(f);
+  }
+  if (c.scaling == RopeConfig::Scaling::Yarn) t.amplitude_ = c.attention_factor > 0 ? c.attention_factor : 0.1 * log64(c.factor) + 1;
+  LOOM_TRY(const std::size_t bytes, checked_product({max_positions, c.dim, sizeof(float)}));
+  LOOM_TRY(t.memory_, Buffer::create_sparse(bytes));
+  return t;
+}
+
+void RopeTable::fill(std::size_t positions) {
+  LOOM_ASSERT(positions <= max_positions_);
+  for (; filled_ < positions; ++filled_) {
+    float* out = memory_.as<float>() + filled_ * dim_;
+    for (std::size_t i = 0; i < dim_ / 2; ++i) {
+      const double angle = static_cast<double>(filled_) * frequencies_[i];
+      out[i] = to_table(cos64(angle) * amplitude_);
+      out[dim_ / 2 + i] = to_table(sin64(angle) * amplitude_);
+    }
+  }
+}
+
+void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim, Tensor x) {
+  for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+    for (std::size_t h = 0; h < x.cols; h += head_dim) exec.kernels.rope.rotate(table.row(positions[r]), table.dim(), table.interleaved(), x.row(r) + h);
+  });
+}
+
+}  // namespace loom
