@@ -1,0 +1,273 @@
+#include "dtypes/block_formats.h"
+
+#include <array>
+
+#include "core/little_endian.h"
+#include "dtypes/float16.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kNumBlockFormats = kNumDTypes - kNumTypes;
+// In enumerator order: q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k tq1_0 tq2_0 mxfp4.
+constexpr std::array<BlockLayout, kNumBlockFormats> kLayouts = {{
+    {32, 32, false, 4, 8, -8, 7}, {32, 32, true, 4, 0, 0, 15}, {32, 32, false, 5, 16, -16, 15}, {32, 32, true, 5, 0, 0, 31},
+    {32, 32, false, 8, 0, -128, 127}, {256, 16, true, 2, 0, 0, 3}, {256, 16, false, 3, 4, -4, 3}, {256, 32, true, 4, 0, 0, 15},
+    {256, 32, true, 5, 0, 0, 31}, {256, 16, false, 6, 32, -32, 31}, {256, 256, false, 2, 1, -1, 1}, {256, 256, false, 2, 1, -1, 2},
+    {32, 32, false, 4, 0, -12, 12},
+}};
+static_assert([] {
+  for (std::size_t i = 0; i < kNumBlockFormats; ++i)
+    if (kLayouts[i].elements != kDTypes[kNumTypes + i].block_elements) return false;
+  return true;
+}());
+
+unsigned u8(const std::byte* p) { return static_cast<unsigned>(*p); }
+// Adding zero turns a stored -0 into +0.
+float half(const std::byte* p) { return float16_to_float(load_le<std::uint16_t>(p)) + 0.0f; }
+std::int8_t code(unsigned stored, int offset) { return static_cast<std::int8_t>(static_cast<int>(stored) - offset); }
+
+// Sixteen bytes of nibbles: the low ones are elements 0..15, the high ones 16..31.
+void nibbles(const std::byte* q, std::int8_t* codes, int offset) {
+  for (int i = 0; i < 16; ++i) {
+    codes[i] = code(u8(q + i) & 15, offset);
+    codes[i + 16] = code(u8(q + i) >> 4, offset);
+  }
+}
+
+// The same with a fifth bit from a 32-bit mask.
+void five_bits(const std::byte* high, const std::byte* q, std::int8_t* codes, int offset) {
+  const auto mask = load_le<std::uint32_t>(high);
+  for (unsigned i = 0; i < 16; ++i) {
+    codes[i] = code((u8(q + i) & 15) | (mask >> i & 1) << 4, offset);
+    codes[i + 16] = code(u8(q + i) >> 4 | (mask >> (i + 16) & 1) << 4, offset);
+  }
+}
+
+// 256 codes of two bits in 64 bytes: 128 elements per 32 bytes, byte l holding elements l, l + 32, l + 64, l + 96 from the lowest bits up.
+template <class Put>
+void two_bits(const std::byte* q, Put put) {
+  for (unsigned e = 0; e < 256; ++e) put(e, u8(q + e / 128 * 32 + e % 32) >> (e % 128 / 32 * 2) & 3);
+}
+
+void q2_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
+  const float d = half(b + 80), dmin = half(b + 82);
+  for (int s = 0; s < 16; ++s) {
+    scales[s] = d * static_cast<float>(u8(b + s) & 15);
+    mins[s] = 0.0f - dmin * static_cast<float>(u8(b + s) >> 4);
+  }
+  two_bits(b + 16, [&](unsigned e, unsigned q) { codes[e] = code(q, 0); });
+}
+
+// hmask [32], qs [64], scales [12], d. A set mask bit means that nothing is subtracted.
+void q3_k(const std::byte* b, std::int8_t* codes, float* scales) {
+  const std::byte* packed = b + 96;
+  const float d = half(b + 108);
+  for (int s = 0; s < 16; ++s) {
+    const unsigned low = s < 8 ? u8(packed + s) & 15 : u8(packed + s - 8) >> 4;
+    const unsigned high = u8(packed + 8 + s % 4) >> (s / 4 * 2) & 3;
+    scales[s] = d * static_cast<float>(static_cast<int>(low | high << 4) - 32);
+  }
+  two_bits(b + 32, [&](unsigned e, unsigned q) { codes[e] = code(q | (u8(b + e % 32) >> (e / 32) & 1) << 2, 4); });
+}
+
+// Eight 6-bit scales and minima in twelve bytes: the first four of each lie plain, the upper bits of the others ride above them.
+void six_bit_scales(const std::byte* packed, float d, float dmin, float* scales, float* mins) {
+  for (int s = 0; s < 8; ++s) {
+    const unsigned scale = s < 4 ? u8(packed + s) & 63 : (u8(packed + s + 4) & 15) | u8(packed + s - 4) >> 6 << 4;
+    const unsigned min = s < 4 ? u8(packed + s + 4) & 63 : u8(packed + s + 4) >> 4 | u8(packed + s) >> 6 << 4;
+    scales[s] = d * static_cast<float>(scale);
+    mins[s] = 0.0f - dmin * static_cast<float>(min);
+  }
+}
+
+void q4_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
+  six_bit_scales(b + 4, half(b), half(b + 2), scales, mins);
+  for (unsigned e = 0; e < 256; ++e) codes[e] = code(u8(b + 16 + e / 64 * 32 + e % 32) >> (e / 32 % 2 * 4) & 15, 0);
+}
+
+void q5_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
+  six_bit_scales(b + 4, half(b), half(b + 2), scales, mins);
+  for (unsigned e = 0; e < 256; ++e) {
+    const unsigned low = u8(b + 48 + e / 64 * 32 + e % 32) >> (e / 32 % 2 * 4) & 15;
+    codes[e] = code(low | (u8(b + 16 + e % 32) >> (e / 32) & 1) << 4, 0);
+  }
+}
+
+// ql [128], qh [64], scales i8 [16], d. Each half of the block: 64 low-nibble bytes serve 128 elements.
+void q6_k(const std::byte* b, std::int8_t* codes, float* scales) {
+  const float d = half(b + 208);
+  for (int s = 0; s < 16; ++s) scales[s] = d * static_cast<float>(static_cast<std::int8_t>(u8(b + 192 + s)));
+  for (unsigned e = 0; e < 256; ++e) {
+    const unsigned part = e / 128, quarter = e % 128 / 32;
+    const unsigned low = u8(b + part * 64 + quarter % 2 * 32 + e % 32) >> (quarter / 2 * 4) & 15;
+    const unsigned high = u8(b + 128 + part * 32 + e % 32) >> (quarter * 2) & 3;
+    codes[e] = code(low | high << 4, 32);
+  }
+}
+
+// Five ternary digits to a byte, as a fraction of 256: multiply by 3^k, drop the whole part, and the next digit is the whole part of 3x.
+unsigned trit(const std::byte* byte, unsigned k) {
+  constexpr std::array<unsigned, 5> kPowers = {1, 3, 9, 27, 81};
+  return (u8(byte) * kPowers[k] & 255) * 3 >> 8;
+}
+
+void tq1_0(const std::byte* b, std::int8_t* codes) {
+  for (unsigned e = 0; e < 160; ++e) codes[e] = code(trit(b + e % 32, e / 32), 1);
+  for (unsigned e = 0; e < 80; ++e) codes[160 + e] = code(trit(b + 32 + e % 16, e / 16), 1);
+  for (unsigned e = 0; e < 16; ++e) codes[240 + e] = code(trit(b + 48 + e % 4, e / 4), 1);
+}
+
+void mxfp4(const std::byte* b, std::int8_t* codes, float* scales) {
+  constexpr std::array<std::int8_t, 16> kTwice = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  const unsigned exponent = u8(b);  // half the scale is 2^(exponent - 128)
+  scales[0] = exponent < 128 - 24 ? 0.0f : std::bit_cast<float>((exponent - 1) << 23);
+  nibbles(b + 1, codes, 0);
+  for (int i = 0; i < 32; ++i) codes[i] = kTwice[static_cast<std::size_t>(codes[i])];
+}
+
+}  // namespace
+
+const BlockLayout& block_layout(DType format) {
+  LOOM_ASSERT(is_block_format(format));
+  return kLayouts[index(format) - kNumTypes];
+}
+
+void unpack_block(DType format, const std::byte* block, std::int8_t* codes, float* scales, float* mins) {
+  const BlockLayout& layout = block_layout(format);
+  if (!layout.has_min)
+    for (std::size_t s = 0; s < layout.sub_blocks(); ++s) mins[s] = 0.0f;
+  switch (format) {
+    case DType::q4_0: scales[0] = half(block); return nibbles(block + 2, codes, 8);
+    case DType::q4_1: scales[0] = half(block); mins[0] = half(block + 2); return nibbles(block + 4, codes, 0);
+    case DType::q5_0: scales[0] = half(block); return five_bits(block + 2, block + 6, codes, 16);
+    case DType::q5_1: scales[0] = half(block); mins[0] = half(block + 2); return five_bits(block + 4, block + 8, codes, 0);
+    case DType::q8_0:
+      scales[0] = half(block);
+      for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::int8_t>(u8(block + 2 + i));
+      return;
+    case DType::q2_k: return q2_k(block, codes, scales, mins);
+    case DType::q3_k: return q3_k(block, codes, scales);
+    case DType::q4_k: return q4_k(block, codes, scales, mins);
+    case DType::q5_k: return q5_k(block, codes, scales, mins);
+    case DType::q6_k: return q6_k(block, codes, scales);
+    case DType::tq1_0: scales[0] = half(block + 52); return tq1_0(block, codes);
+    case DType::tq2_0:
+      scales[0] = half(block + 64);
+      return two_bits(block, [&](unsigned e, unsigned q) { codes[e] = code(q, 1); });
+    case DType::mxfp4: return mxfp4(block, codes, scales);
+    default: return;
+  }
+}
+
+void decode_block_row(DType format, const std::byte* from, float* to, std::size_t n) {
+  const BlockLayout& layout = block_layout(format);
+  LOOM_ASSERT(n % layout.elements == 0);
+  std::array<std::int8_t, kMaxBlockElements> codes;
+  std::array<float, kMaxSubBlocks> scales, mins;
+  for (std::size_t done = 0; done < n; done += layout.elements, from += info(format).block_bytes) {
+    unpack_block(format, from, codes.data(), scales.data(), mins.data());
+    for (std::size_t e = 0; e < layout.elements; ++e) {
+      const std::size_t s = e / layout.sub_elements;
+      to[done + e] = scales[s] * static_cast<float>(codes[e]) + mins[s];
+    }
+  }
+}
+
+namespace {
+
+// Far above what an f16 scale can hold, so its block saturates in any case, and small enough that no inverse is subnormal.
+constexpr float kHuge = 0x1p100f;
+
+// Inputs are snapped and at most kHuge, so a scale is 0 or has a normal, finite inverse.
+float inverse(float d) { return d == 0.0f ? 0.0f : 1.0f / d; }
+
+// To the nearest integer, halves away from zero.
+int round_away(float x) {
+  const float size = x < 0 ? -x : x;
+  const int whole = static_cast<int>(size);
+  const int rounded = whole + (size - static_cast<float>(whole) >= 0.5f ? 1 : 0);
+  return x < 0 ? -rounded : rounded;
+}
+
+void store_half(std::byte* to, float x) { store_le(to, float_to_float16_saturated(x)); }
+
+float largest_size(const float* x, std::size_t n) {
+  float m = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const float size = x[i] < 0 ? -x[i] : x[i];
+    if (size > m) m = size;
+  }
+  return m;
+}
+
+void encode_q8_0(const float* x, std::byte* to) {
+  const float d = largest_size(x, 32) / 127.0f, id = inverse(d);
+  store_half(to, d);
+  for (int i = 0; i < 32; ++i) to[2 + i] = static_cast<std::byte>(round_away(x[i] * id));
+}
+
+// Truncation after adding half; the top code is clamped.
+template <class Scaled>
+void pack_nibbles(std::byte* to, Scaled scaled) {
+  const auto q = [&](int i) {
+    const float c = scaled(i);
+    return c < 15.0f ? static_cast<unsigned>(c) : 15u;  // never below zero by construction
+  };
+  for (int i = 0; i < 16; ++i) to[i] = static_cast<std::byte>(q(i) | q(i + 16) << 4);
+}
+
+void encode_q4_0(const float* x, std::byte* to) {
+  const float m = largest_size(x, 32);
+  float extreme = 0;  // the first element of largest size, with its sign, gets code -8
+  for (int i = 31; i >= 0; --i)
+    if (x[i] == m || x[i] == -m) extreme = x[i];
+  const float d = extreme / -8.0f, id = inverse(d);
+  store_half(to, d);
+  pack_nibbles(to + 2, [&](int i) { return x[i] * id + 8.5f; });
+}
+
+void encode_q4_1(const float* x, std::byte* to) {
+  float low = x[0], high = x[0];
+  for (int i = 1; i < 32; ++i) {
+    if (x[i] < low) low = x[i];
+    if (x[i] > high) high = x[i];
+  }
+  const float d = (high - low) / 15.0f, id = inverse(d);
+  store_half(to, d);
+  store_half(to + 2, low);
+  pack_nibbles(to + 4, [&](int i) { return (x[i] - low) * id + 0.5f; });
+}
+
+void encode_tq2_0(const float* x, std::byte* to) {
+  const float d = largest_size(x, 256), id = inverse(d);
+  for (int byte = 0; byte < 64; ++byte) {
+    unsigned packed = 0;
+    for (int k = 0; k < 4; ++k) packed |= static_cast<unsigned>(round_away(x[byte / 32 * 128 + k * 32 + byte % 32] * id) + 1) << (2 * k);
+    to[byte] = static_cast<std::byte>(packed);
+  }
+  store_half(to + 64, d);
+}
+
+}  // namespace
+
+Result<void> encode_block_row(DType format, std::span<const float> from, std::byte* to) {
+  void (*encode)(const float*, std::byte*) = format == DType::q8_0 ? encode_q8_0 : format == DType::q4_0 ? encode_q4_0 : format == DType::q4_1 ? encode_q4_1 : format == DType::tq2_0 ? encode_tq2_0 : nullptr;
+  if (!encode) return fail(Code::Unsupported, "{} cannot be written; q8_0, q4_0, q4_1 and tq2_0 can", name(format));
+  const std::size_t elements = info(format).block_elements;
+  if (from.size() % elements != 0)
+    return fail(Code::ShapeMismatch, "a row of {} elements is no multiple of the {} of a {} block", from.size(), elements, name(format));
+  std::array<float, kMaxBlockElements> block;
+  for (std::size_t done = 0; done < from.size(); done += elements, to += info(format).block_bytes) {
+    for (std::size_t e = 0; e < elements; ++e) {
+      block[e] = snapped(from[done + e]);
+      if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u)
+        return fail(Code::NonFinite, "element {} is not finite", done + e);
+      block[e] = block[e] > kHuge ? kHuge : block[e] < -kHuge ? -kHuge : block[e];
+    }
+    encode(block.data(), to);
+  }
+  return {};
+}
+
+}  // namespace loom

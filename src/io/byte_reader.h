@@ -1,0 +1,48 @@
+#pragma once
+// A cursor over untrusted bytes: every read is checked against what is left, every error names the offset.
+
+#include <span>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/little_endian.h"
+
+namespace loom {
+
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::size_t offset() const { return offset_; }
+  std::size_t left() const { return bytes_.size() - offset_; }
+
+  Result<std::span<const std::byte>> take(std::uint64_t n, const char* what) {
+    if (n > left()) return fail(Code::CorruptData, "offset {}: {} needs {} bytes, {} are left", offset_, what, n, left());
+    const auto part = bytes_.subspan(offset_, static_cast<std::size_t>(n));
+    offset_ += part.size();
+    return part;
+  }
+
+  template <class T>
+  Result<T> number(const char* what) {
+    LOOM_TRY(const auto part, take(sizeof(T), what));
+    return load_le<T>(part.data());
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::size_t offset_ = 0;
+};
+
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A name from a file, cut and cleaned so that it can stand in a one-line message.
+inline std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > 80 ? out + "..." : out;
+}
+
+}  // namespace loom
