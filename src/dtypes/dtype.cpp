@@ -1,5 +1,7 @@
 #include "dtypes/dtype.h"
 
+#include "core/checked.h"
+
 namespace loom {
 namespace {
 
@@ -31,6 +33,14 @@ Result<DType> dtype_from_name(std::string_view text) {
     known += type.name;
   }
   return fail(Code::UnknownName, "numeric type \"{}\" is unknown; known: {}", text.substr(0, 40), known);
+}
+
+Result<std::size_t> row_bytes(DType dtype, std::size_t elements) {
+  const DTypeInfo& type = info(dtype);
+  if (type.block_bytes == 0) return fail(Code::Unsupported, "{} has no byte layout in files", type.name);
+  if (elements % type.block_elements != 0)
+    return fail(Code::ShapeMismatch, "a row of {} elements is no multiple of the {} of a {} block", elements, type.block_elements, type.name);
+  return checked_mul(elements / type.block_elements, type.block_bytes);
 }
 
 }  // namespace loom

@@ -84,4 +84,8 @@ static_assert([] {
 // Case-insensitive; '_' and '-' are ignored. UnknownName with the list of names.
 Result<DType> dtype_from_name(std::string_view text);
 
+// Bytes of one row of `elements` in a file. ShapeMismatch when they are no whole number of blocks; Unsupported for the types that
+// Loom packs below a byte.
+Result<std::size_t> row_bytes(DType dtype, std::size_t elements);
+
 }  // namespace loom

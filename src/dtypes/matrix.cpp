@@ -48,7 +48,7 @@ void put_block(const PanelLayout& layout, std::byte* block, std::size_t r, const
   const std::size_t subs = kBlockCols / layout.sub_cols;
   const auto put = [&](std::size_t slot, float value) {
     if (layout.half_scales) {
-      const std::uint16_t half = float_to_half(value);
+      const std::uint16_t half = float_to_float16_saturated(value);
       std::memcpy(factors + (slot * kPanelRows + r) * 2, &half, 2);
     } else {
       std::memcpy(factors + (slot * kPanelRows + r) * 4, &value, 4);
@@ -65,7 +65,7 @@ float panel_factor(const PanelLayout& layout, const std::byte* block, std::size_
   if (layout.half_scales) {
     std::uint16_t half;
     std::memcpy(&half, factors + (slot * kPanelRows + r) * 2, 2);
-    return half_to_float(half);
+    return float16_to_float(half);
   }
   float value;
   std::memcpy(&value, factors + (slot * kPanelRows + r) * 4, 4);
@@ -80,12 +80,20 @@ int panel_code(const PanelLayout& layout, const std::byte* block, std::size_t r,
   return (i < 16 ? byte & 15 : byte >> 4) - layout.code_offset;
 }
 
-float snapped(float v) { return std::abs(v) < 0x1p-51f ? 0.0f : v; }
 bool finite(float v) { return (std::bit_cast<std::uint32_t>(v) & 0x7f800000u) != 0x7f800000u; }
 
 tl::unexpected<Error> non_finite(DType dtype, std::size_t row, std::size_t col) {
   return fail(Code::NonFinite, "{} weight at row {}, column {} is not a finite number", name(dtype), row, col);
 }
+
+// A row-major array as files hold it.
+struct Source {
+  DType dtype;
+  std::span<const std::byte> bytes;
+  std::size_t rows, cols, stride;
+  std::span<const std::uint32_t> order;   // source row of each row; empty: as they stand
+  const std::byte* row(std::size_t r) const { return bytes.data() + (order.empty() ? r : order[r]) * stride; }
+};
 
 // f16 d and m of a 32-block, its codes in four or eight 4-byte words that already lie as a panel wants them.
 struct WordBlocks {
@@ -93,18 +101,17 @@ struct WordBlocks {
   std::size_t words;
 };
 
-Result<void> pack_word_blocks(const WordBlocks& from, DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                              std::byte* panels, std::size_t panel_bytes, std::size_t block_bytes) {
-  const std::size_t blocks = cols / kBlockCols, source_block = 2 * from.factors + 4 * from.words;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::byte* src = bytes.data() + row * blocks * source_block;
+Result<void> pack_word_blocks(const WordBlocks& from, const Source& source, std::byte* panels, std::size_t panel_bytes, std::size_t block_bytes) {
+  const std::size_t blocks = source.cols / kBlockCols, source_block = 2 * from.factors + 4 * from.words;
+  for (std::size_t row = 0; row < source.rows; ++row) {
+    const std::byte* src = source.row(row);
     std::byte* dst = panels + row / kPanelRows * panel_bytes;
     const std::size_t r = row % kPanelRows;
     for (std::size_t b = 0; b < blocks; ++b, src += source_block, dst += block_bytes) {
       for (std::size_t f = 0; f < from.factors; ++f) {
         std::uint16_t half;
         std::memcpy(&half, src + 2 * f, 2);
-        if ((half & 0x7c00u) == 0x7c00u) return non_finite(dtype, row, b * kBlockCols);
+        if ((half & 0x7c00u) == 0x7c00u) return non_finite(source.dtype, row, b * kBlockCols);
         std::memcpy(dst + 64 * from.words + (f * kPanelRows + r) * 2, &half, 2);
       }
       for (std::size_t j = 0; j < from.words; ++j) std::memcpy(dst + 64 * j + 4 * r, src + 2 * from.factors + 4 * j, 4);
@@ -113,46 +120,44 @@ Result<void> pack_word_blocks(const WordBlocks& from, DType dtype, std::span<con
   return {};
 }
 
-Result<void> pack_blocks(DType dtype, const PanelLayout& layout, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                         std::byte* panels, std::size_t panel_bytes) {
-  if (dtype == DType::q4_0) return pack_word_blocks({1, 4}, dtype, bytes, rows, cols, panels, panel_bytes, layout.block_bytes());
-  if (dtype == DType::q4_1) return pack_word_blocks({2, 4}, dtype, bytes, rows, cols, panels, panel_bytes, layout.block_bytes());
-  if (dtype == DType::q8_0) return pack_word_blocks({1, 8}, dtype, bytes, rows, cols, panels, panel_bytes, layout.block_bytes());
-  const std::size_t elements = info(dtype).block_elements, source_block = info(dtype).block_bytes, blocks = cols / elements;
-  const BlockLayout source = block_layout(dtype);
-  BlockRow row_block;
-  for (std::size_t row = 0; row < rows; ++row)
+Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes) {
+  if (source.dtype == DType::q4_0) return pack_word_blocks({1, 4}, source, panels, panel_bytes, layout.block_bytes());
+  if (source.dtype == DType::q4_1) return pack_word_blocks({2, 4}, source, panels, panel_bytes, layout.block_bytes());
+  if (source.dtype == DType::q8_0) return pack_word_blocks({1, 8}, source, panels, panel_bytes, layout.block_bytes());
+  const BlockLayout& from = block_layout(source.dtype);
+  const std::size_t blocks = source.cols / from.elements, parts = from.elements / kBlockCols;
+  BlockRow unpacked;
+  for (std::size_t row = 0; row < source.rows; ++row)
     for (std::size_t b = 0; b < blocks; ++b) {
-      unpack_block(dtype, bytes.data() + (row * blocks + b) * source_block, row_block.codes, row_block.scales, row_block.mins);
-      for (std::size_t s = 0; s < elements / source.sub_elements; ++s)
-        if (!finite(row_block.scales[s]) || (source.has_min && !finite(row_block.mins[s]))) return non_finite(dtype, row, b * elements);
-      for (std::size_t part = 0; part < elements / kBlockCols; ++part) {
-        std::byte* block = panels + row / kPanelRows * panel_bytes + (b * (elements / kBlockCols) + part) * layout.block_bytes();
-        const std::size_t sub = part * kBlockCols / source.sub_elements;
-        put_block(layout, block, row % kPanelRows, row_block.codes + part * kBlockCols, row_block.scales + sub, row_block.mins + sub);
+      unpack_block(source.dtype, source.row(row) + b * info(source.dtype).block_bytes, unpacked.codes, unpacked.scales, unpacked.mins);
+      for (std::size_t s = 0; s < from.sub_blocks(); ++s)
+        if (!finite(unpacked.scales[s]) || (from.has_min && !finite(unpacked.mins[s]))) return non_finite(source.dtype, row, b * from.elements);
+      for (std::size_t part = 0; part < parts; ++part) {
+        std::byte* block = panels + row / kPanelRows * panel_bytes + (b * parts + part) * layout.block_bytes();
+        const std::size_t sub = part * kBlockCols / from.sub_elements;
+        put_block(layout, block, row % kPanelRows, unpacked.codes + part * kBlockCols, unpacked.scales + sub, unpacked.mins + sub);
       }
     }
   return {};
 }
 
-Result<void> pack_floats(DType dtype, PanelKind kind, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, std::byte* panels,
-                         std::size_t panel_bytes) {
+Result<void> pack_floats(const Source& source, PanelKind kind, std::byte* panels, std::size_t panel_bytes) {
   const std::size_t size = element_bytes(kind);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::byte* src = bytes.data() + row * cols * size;
+  for (std::size_t row = 0; row < source.rows; ++row) {
+    const std::byte* src = source.row(row);
     std::byte* dst = panels + row / kPanelRows * panel_bytes + row % kPanelRows * size;
-    for (std::size_t c = 0; c < cols; ++c, src += size, dst += kPanelRows * size) {
+    for (std::size_t c = 0; c < source.cols; ++c, src += size, dst += kPanelRows * size) {
       if (kind == PanelKind::Float32) {
         float v;
         std::memcpy(&v, src, 4);
-        if (!finite(v)) return non_finite(dtype, row, c);
+        if (!finite(v)) return non_finite(source.dtype, row, c);
         v = snapped(v);
         std::memcpy(dst, &v, 4);
       } else {
         std::uint16_t half;
         std::memcpy(&half, src, 2);
-        const float v = kind == PanelKind::Float16 ? half_to_float(half) : bfloat16_to_float(half);
-        if (!finite(v)) return non_finite(dtype, row, c);
+        const float v = kind == PanelKind::Float16 ? float16_to_float(half) : bfloat16_to_float(half);
+        if (!finite(v)) return non_finite(source.dtype, row, c);
         if (snapped(v) == 0.0f) half = 0;
         std::memcpy(dst, &half, 2);
       }
@@ -209,14 +214,6 @@ Result<PanelLayout> panel_layout(DType dtype) {
   }
 }
 
-Result<std::size_t> row_bytes(DType dtype, std::size_t cols) {
-  const DTypeInfo& type = info(dtype);
-  if (type.block_bytes == 0) return fail(Code::Unsupported, "{} rows have no file layout", type.name);
-  if (cols % type.block_elements != 0)
-    return fail(Code::ShapeMismatch, "{} columns are no multiple of {}'s block of {}", cols, type.name, type.block_elements);
-  return checked_mul(cols / type.block_elements, type.block_bytes);
-}
-
 Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols) {
   Matrix m;
   m.dtype_ = dtype;
@@ -233,15 +230,18 @@ Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols) {
   return m;
 }
 
-Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols) {
+Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
+                                   std::span<const std::uint32_t> row_order) {
   LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
   LOOM_TRY(const std::size_t expected, checked_mul(stride, rows));
   if (bytes.size() != expected) return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(), name(dtype), rows, cols, expected);
+  LOOM_ASSERT(row_order.empty() || row_order.size() == rows);
   LOOM_TRY(Matrix m, create(dtype, rows, cols));
+  const Source source{dtype, bytes, rows, cols, stride, row_order};
   if (is_block_format(dtype)) {
-    LOOM_TRY_VOID(pack_blocks(dtype, m.layout_, bytes, rows, cols, m.panels_.data(), m.panel_bytes_));
+    LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.panels_.data(), m.panel_bytes_));
   } else if (!is_code_panel(m.layout_.kind)) {
-    LOOM_TRY_VOID(pack_floats(dtype, m.layout_.kind, bytes, rows, cols, m.panels_.data(), m.panel_bytes_));
+    LOOM_TRY_VOID(pack_floats(source, m.layout_.kind, m.panels_.data(), m.panel_bytes_));
   } else {
     return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
   }
@@ -255,14 +255,14 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
   if (dtype == DType::float32) return from_source(dtype, std::as_bytes(values), rows, cols);
   if (dtype == DType::float16 || dtype == DType::bfloat16) {
     std::vector<std::uint16_t> halfs(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) halfs[i] = dtype == DType::float16 ? float_to_half(values[i]) : float_to_bfloat16(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) halfs[i] = dtype == DType::float16 ? float_to_float16_saturated(values[i]) : float_to_bfloat16_saturated(values[i]);
     return from_source(dtype, std::as_bytes(std::span(halfs)), rows, cols);
   }
   if (is_block_format(dtype)) {
     LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
     std::vector<std::byte> blocks(stride * rows);
     for (std::size_t row = 0; row < rows; ++row) {
-      LOOM_TRY_VOID(encode_block_row(dtype, values.data() + row * cols, blocks.data() + row * stride, cols));
+      LOOM_TRY_VOID(encode_block_row(dtype, values.subspan(row * cols, cols), blocks.data() + row * stride));
     }
     return from_source(dtype, blocks, rows, cols);
   }
@@ -319,7 +319,7 @@ void Matrix::decode_row(std::size_t row, float* out) const {
       } else {
         std::uint16_t half;
         std::memcpy(&half, src, 2);
-        out[c] = layout_.kind == PanelKind::Float16 ? half_to_float(half) : bfloat16_to_float(half);
+        out[c] = layout_.kind == PanelKind::Float16 ? float16_to_float(half) : bfloat16_to_float(half);
       }
     }
     return;

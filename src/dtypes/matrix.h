@@ -43,7 +43,9 @@ class Matrix {
 
   // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes long.
   // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory.
-  static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols);
+  // `row_order`, if given, names the source row of each row.
+  static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
+                                    std::span<const std::uint32_t> row_order = {});
 
   // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first. int8: one scale per row; int4: groups of 32.
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols);
@@ -70,8 +72,5 @@ class Matrix {
   std::size_t rows_ = 0, cols_ = 0, panel_bytes_ = 0;
   Buffer panels_, row_scales_;
 };
-
-// Bytes of one row of `cols` elements in a file. ShapeMismatch when cols is no multiple of the block.
-Result<std::size_t> row_bytes(DType dtype, std::size_t cols);
 
 }  // namespace loom

@@ -84,7 +84,4 @@ std::optional<DType> dtype_from_ggml(std::uint32_t type);
 // "IQ4_XS" for a type that the format knows and Loom does not read; "" for numbers that nobody assigned.
 std::string_view ggml_type_name(std::uint32_t type);
 
-// Bytes of one row of `row` elements. ShapeMismatch when a row is no whole number of blocks.
-Result<std::size_t> row_bytes(DType dtype, std::size_t row);
-
 }  // namespace loom

@@ -48,12 +48,4 @@ std::string_view name(GgufType type) {
   return i < std::size(kNames) ? kNames[i] : "unknown";
 }
 
-Result<std::size_t> row_bytes(DType dtype, std::size_t row) {
-  const DTypeInfo& type = info(dtype);
-  if (type.block_bytes == 0) return fail(Code::Unsupported, "{} has no byte layout in this format", type.name);
-  if (row % type.block_elements != 0)
-    return fail(Code::ShapeMismatch, "a row of {} elements is no multiple of the {} of a {} block", row, type.block_elements, type.name);
-  return checked_mul(row / type.block_elements, type.block_bytes);
-}
-
 }  // namespace loom

@@ -1,6 +1,7 @@
 #include "int_dot.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/tile.h"
+#include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
@@ -227,23 +228,16 @@ void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 float largest_of(const float* x, std::size_t n) {
   F32x16 m = zero();
   I32x16 bad = zero_i();
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const F32x16 v = load(x + i);
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const F32x16 v = lanes.load(x + i);
     m = max(abs(v), m);
     bad = bad | (v != v);
-  }
-  alignas(64) std::int32_t lanes[kLanes];
-  store(lanes, bad);
-  bool nan = false;
-  for (const std::int32_t lane : lanes) nan |= lane != 0;
-  float largest = max_lane(m);
-  for (; i < n; ++i) {
-    const float size = x[i] < 0 ? -x[i] : x[i];
-    largest = size > largest ? size : largest;
-    nan |= x[i] != x[i];
-  }
-  return nan ? __builtin_bit_cast(float, 0x7fc00000u) : largest;
+  });
+  alignas(64) std::int32_t nan[kLanes];
+  store(nan, bad);
+  std::int32_t any = 0;
+  for (const std::int32_t lane : nan) any |= lane;
+  return any != 0 ? __builtin_bit_cast(float, 0x7fc00000u) : max_lane(m);
 }
 
 // q = clamp(rne(x * (127 / largest)), -127, 127). Rows that hold NaN or infinity give codes 0 and a scale that is not finite.

@@ -51,7 +51,7 @@ LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)
 }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return (native::F32)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return (native::F32)_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
 }  // namespace loom::inline LOOM_TARGET

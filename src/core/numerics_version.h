@@ -1,0 +1,9 @@
+#pragma once
+#include <cstdint>
+
+namespace loom {
+
+// Changes with any bit of any result (docs/numerics.md); stored in every file and reported by every program.
+inline constexpr std::uint32_t kNumericsVersion = 1;
+
+}  // namespace loom

@@ -1,0 +1,221 @@
+#include "lm/decoder.h"
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "core/checked.h"
+#include "dtypes/float16.h"
+#include "layers/dense/dense.h"
+#include "layers/embedding/embedding.h"
+#include "layers/mha/mha.h"
+#include "layers/rmsnorm/rmsnorm.h"
+#include "layers/sequential/sequential.h"
+#include "layers/swiglu/swiglu.h"
+
+namespace loom {
+namespace {
+
+bool is_matrix(TensorRole role) {
+  switch (role) {
+    case TensorRole::Embedding:
+    case TensorRole::Q:
+    case TensorRole::K:
+    case TensorRole::V:
+    case TensorRole::O:
+    case TensorRole::Gate:
+    case TensorRole::Up:
+    case TensorRole::Down:
+    case TensorRole::Head: return true;
+    default: return false;
+  }
+}
+
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text;
+  for (const std::size_t d : shape) text += (text.empty() ? "" : " x ") + fmt::format("{}", d);
+  return text;
+}
+
+Result<std::vector<float>> decode_vector(const SourceTensor& t) {
+  LOOM_TRY(const Matrix m, Matrix::from_source(t.dtype, t.bytes, 1, t.shape[0]));
+  std::vector<float> out(t.shape[0]);
+  m.decode_row(0, out.data());
+  return out;
+}
+
+Result<Matrix> converted(const Matrix& from, DType dtype) {
+  LOOM_TRY(const std::size_t count, checked_mul(from.rows(), from.cols()));
+  std::vector<float> values(count);
+  for (std::size_t r = 0; r < from.rows(); ++r) from.decode_row(r, values.data() + r * from.cols());
+  return Matrix::from_floats(dtype, values, from.rows(), from.cols());
+}
+
+// Every tensor of the model, loaded. Filled in parallel: each entry has one author.
+class Loader {
+ public:
+  Loader(const DecoderSource& source, const DecoderOptions& options) : source_(source), options_(options) {
+    for (std::size_t i = 0; i < source.tensors.size(); ++i) by_place_[key(source.tensors[i].place)].push_back(i);
+    matrices_.resize(source.tensors.size());
+    vectors_.resize(source.tensors.size());
+  }
+
+  Result<void> check_complete() const {
+    for (const TensorPlace& place : expected_tensors(source_.config)) {
+      const auto found = by_place_.find(key(place));
+      if (found == by_place_.end()) return fail(Code::NotFound, "tensor {} ({}) is missing", gguf_name(place), hf_name(place));
+    }
+    for (const auto& [k, indices] : by_place_)
+      if (indices.size() > 1) return fail(Code::CorruptData, "tensors {} and {} have the same role", source_.tensors[indices[0]].name, source_.tensors[indices[1]].name);
+    for (const SourceTensor& t : source_.tensors) {
+      if (t.place.role == TensorRole::RopeFactors) continue;
+      if (t.place.layer >= source_.config.num_hidden_layers)
+        return fail(Code::ShapeMismatch, "tensor {} belongs to no layer: the config has {}", t.name, source_.config.num_hidden_layers);
+      const std::vector<std::size_t> expected = expected_shape(source_.config, t.place.role);
+      if (t.shape != expected) return fail(Code::ShapeMismatch, "tensor {} is {}, expected {}", t.name, shape_text(t.shape), shape_text(expected));
+    }
+    return {};
+  }
+
+  Result<void> load(ThreadPool& pool) {
+    std::mutex guard;
+    std::optional<Error> error;
+    std::size_t done = 0;
+    pool.run(source_.tensors.size(), [&](std::size_t i) {
+      {
+        const std::lock_guard lock(guard);
+        if (error) return;
+      }
+      auto loaded = load_one(i);
+      const std::lock_guard lock(guard);
+      if (!loaded && !error) error = Error{loaded.error().code, source_.tensors[i].name + ": " + loaded.error().message};
+      ++done;
+      if (options_.progress && !options_.progress(done, source_.tensors.size()) && !error) error = Error{Code::Cancelled, "loading was cancelled"};
+    });
+    if (error) return tl::make_unexpected(*std::move(error));
+    return {};
+  }
+
+  MatrixPtr matrix(TensorRole role, std::int64_t layer = -1) { return matrices_[by_place_.at(key({role, layer}))[0]]; }
+  std::vector<float> vector(TensorRole role, std::int64_t layer = -1) {
+    const auto found = by_place_.find(key({role, layer}));
+    return found == by_place_.end() ? std::vector<float>{} : std::move(vectors_[found->second[0]]);
+  }
+  bool has(TensorRole role) const { return by_place_.count(key({role, -1})) != 0; }
+
+ private:
+  static std::pair<int, std::int64_t> key(TensorPlace place) { return {static_cast<int>(place.role), place.layer}; }
+
+  Result<void> load_one(std::size_t i) {
+    const SourceTensor& t = source_.tensors[i];
+    const bool interleaved = source_.interleaved_qk && has_interleaved_rows("llama", t.place.role);
+    const auto head_dim = static_cast<std::size_t>(source_.config.head_dim);
+    if (!is_matrix(t.place.role)) {
+      LOOM_TRY(vectors_[i], decode_vector(t));
+      if (interleaved) {
+        std::vector<float> half_split(vectors_[i].size());
+        for (std::size_t r = 0; r < half_split.size(); ++r) half_split[r] = vectors_[i][gguf_row(r, head_dim)];
+        vectors_[i] = std::move(half_split);
+      }
+      return {};
+    }
+    std::vector<std::uint32_t> order;
+    if (interleaved)
+      for (std::size_t r = 0; r < t.shape[0]; ++r) order.push_back(static_cast<std::uint32_t>(gguf_row(r, head_dim)));
+    LOOM_TRY(Matrix m, Matrix::from_source(t.dtype, t.bytes, t.shape[0], t.shape[1], order));
+    if (options_.dtype && *options_.dtype != t.dtype) {
+      LOOM_TRY(m, converted(m, *options_.dtype));
+    }
+    matrices_[i] = std::make_shared<const Matrix>(std::move(m));
+    if (t.file) t.file->release(t.bytes);
+    return {};
+  }
+
+  const DecoderSource& source_;
+  const DecoderOptions& options_;
+  std::map<std::pair<int, std::int64_t>, std::vector<std::size_t>> by_place_;
+  std::vector<MatrixPtr> matrices_;
+  std::vector<std::vector<float>> vectors_;
+};
+
+RopeConfig rope_config(const ModelConfig& c) {
+  RopeConfig r;
+  r.dim = static_cast<std::size_t>(c.rotary_dim());
+  r.theta = c.rope_theta;
+  r.factor = c.rope_scaling.factor;
+  r.low_freq_factor = c.rope_scaling.low_freq_factor;
+  r.high_freq_factor = c.rope_scaling.high_freq_factor;
+  r.beta_fast = c.rope_scaling.beta_fast;
+  r.beta_slow = c.rope_scaling.beta_slow;
+  r.attention_factor = c.rope_scaling.attention_factor.value_or(0.0);
+  if (c.rope_scaling.original_max_position_embeddings > 0) r.original_max_positions = static_cast<double>(c.rope_scaling.original_max_position_embeddings);
+  switch (c.rope_scaling.type) {
+    case RopeScalingType::None: break;
+    case RopeScalingType::Linear: r.scaling = RopeConfig::Scaling::Linear; break;
+    case RopeScalingType::Llama3: r.scaling = RopeConfig::Scaling::Llama3; break;
+    case RopeScalingType::Yarn: r.scaling = RopeConfig::Scaling::Yarn; break;
+  }
+  for (const float f : c.rope_freq_factors) r.divisors.push_back(f);
+  return r;
+}
+
+Result<LayerPtr> residual(LayerPtr norm, LayerPtr body) {
+  std::vector<LayerPtr> children;
+  children.push_back(std::move(norm));
+  children.push_back(std::move(body));
+  return Sequential::create(std::move(children), true);
+}
+
+Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t i, Activation activation) {
+  using R = TensorRole;
+  MhaConfig mha;
+  mha.heads = static_cast<std::size_t>(c.num_attention_heads);
+  mha.kv_heads = static_cast<std::size_t>(c.num_key_value_heads);
+  mha.head_dim = static_cast<std::size_t>(c.head_dim);
+  mha.sliding_window = static_cast<std::size_t>(c.window_of_layer(static_cast<std::size_t>(i)));
+  mha.norm_eps = c.rms_norm_eps;
+  mha.rope = rope_config(c);
+  LOOM_TRY(LayerPtr attention, Mha::create(mha, {.q = loader.matrix(R::Q, i), .k = loader.matrix(R::K, i), .v = loader.matrix(R::V, i), .o = loader.matrix(R::O, i),
+                                                 .q_bias = loader.vector(R::QBias, i), .k_bias = loader.vector(R::KBias, i), .v_bias = loader.vector(R::VBias, i),
+                                                 .o_bias = loader.vector(R::OBias, i), .q_norm = loader.vector(R::QNorm, i), .k_norm = loader.vector(R::KNorm, i)}));
+  LOOM_TRY(LayerPtr mlp, Swiglu::create({.gate = loader.matrix(R::Gate, i), .up = loader.matrix(R::Up, i), .down = loader.matrix(R::Down, i),
+                                         .gate_bias = loader.vector(R::GateBias, i), .up_bias = loader.vector(R::UpBias, i), .down_bias = loader.vector(R::DownBias, i)},
+                                        activation));
+  LOOM_TRY(LayerPtr attention_norm, RmsNorm::create(loader.vector(R::AttentionNorm, i), c.rms_norm_eps));
+  LOOM_TRY(LayerPtr mlp_norm, RmsNorm::create(loader.vector(R::FfnNorm, i), c.rms_norm_eps));
+  std::vector<LayerPtr> halves(2);
+  LOOM_TRY(halves[0], residual(std::move(attention_norm), std::move(attention)));
+  LOOM_TRY(halves[1], residual(std::move(mlp_norm), std::move(mlp)));
+  return Sequential::create(std::move(halves), false);
+}
+
+}  // namespace
+
+Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {
+  const ModelConfig& c = source.config;
+  // Hugging Face's "gelu" is the exact one (engine L-10).
+  const std::optional<Activation> activation = c.hidden_act == "gelu" ? Activation::GeluExact : activation_from_name(c.hidden_act);
+  if (!activation) return fail(Code::Unsupported, "hidden_act \"{}\" is not known", c.hidden_act);
+  Loader loader(source, options);
+  LOOM_TRY_VOID(loader.check_complete());
+  LOOM_TRY_VOID(loader.load(pool));
+
+  const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
+  LOOM_TRY(Network network, Network::create({.depth = layers + 3}));
+  LOOM_TRY(LayerPtr embedding, Embedding::create(loader.matrix(TensorRole::Embedding)));
+  LOOM_TRY_VOID(network.place({.z = 0}, std::move(embedding)));
+  for (std::size_t i = 0; i < layers; ++i) {
+    LOOM_TRY(LayerPtr block, build_block(c, loader, static_cast<std::int64_t>(i), *activation));
+    LOOM_TRY_VOID(network.place({.z = i + 1}, std::move(block)));
+  }
+  LOOM_TRY(LayerPtr norm, RmsNorm::create(loader.vector(TensorRole::FinalNorm), c.rms_norm_eps));
+  LOOM_TRY_VOID(network.place({.z = layers + 1}, std::move(norm)));
+  const bool tied = !loader.has(TensorRole::Head);
+  LOOM_TRY(LayerPtr head, Dense::create(loader.matrix(tied ? TensorRole::Embedding : TensorRole::Head), {}, Activation::Linear, tied));
+  LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(head)));
+  LOOM_TRY_VOID(network.prepare(1));
+  return DecoderModel{c, std::move(network)};
+}
+
+}  // namespace loom

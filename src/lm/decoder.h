@@ -1,0 +1,51 @@
+#pragma once
+// Builds the network of a decoder-only language model (engine F-52): a grid of depth N + 3, one cell per block along z.
+//   z = 0 the embedding; z = 1..N sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ];
+//   z = N + 1 the final norm; z = N + 2 the head, tied to the embedding when the model says so.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/thread_pool.h"
+#include "lm/model_config.h"
+#include "lm/tensor_names.h"
+#include "network/network.h"
+
+namespace loom {
+
+struct SourceTensor {
+  std::string name;                        // as in the file
+  TensorPlace place;
+  DType dtype = DType::float32;
+  std::vector<std::size_t> shape;          // outermost first
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const MappedFile> file;  // its pages are given back once repacked; may be null
+};
+
+struct DecoderSource {
+  ModelConfig config;
+  std::vector<SourceTensor> tensors;
+  bool interleaved_qk = false;             // rows of q and k stand as GGUF's llama files have them (engine F-41)
+};
+
+struct DecoderOptions {
+  std::optional<DType> dtype;              // quantise matrices to this type on load; absent: as stored
+  // Called from the loading thread with tensors done and in all; false cancels.
+  std::function<bool(std::size_t done, std::size_t total)> progress;
+};
+
+struct DecoderModel {
+  ModelConfig config;
+  Network network;
+  std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }   // cells [0, blocks_end) precede norm and head
+};
+
+// Strict (engine F-51): a missing, duplicate or mis-sized tensor is an error that names it. Also NonFinite, Cancelled, OutOfMemory.
+Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options);
+
+}  // namespace loom

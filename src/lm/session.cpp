@@ -1,0 +1,194 @@
+#include "lm/session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/checked.h"
+#include "core/fp_environment.h"
+#include "ops/all.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kHeadRows = 16;  // logits are computed for this many rows at a time: a vocabulary is wide
+
+bool same(const RopeConfig& a, const RopeConfig& b) {
+  return a.dim == b.dim && a.theta == b.theta && a.interleaved == b.interleaved && a.scaling == b.scaling && a.factor == b.factor &&
+         a.low_freq_factor == b.low_freq_factor && a.high_freq_factor == b.high_freq_factor && a.original_max_positions == b.original_max_positions &&
+         a.beta_fast == b.beta_fast && a.beta_slow == b.beta_slow && a.attention_factor == b.attention_factor && a.divisors == b.divisors;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderModel> model, const SessionOptions& options) {
+  const FpEnvironment environment;
+  std::unique_ptr<Session> s(new Session);
+  s->model_ = std::move(model);
+  const auto trained = static_cast<std::size_t>(s->model_->config.max_position_embeddings);
+  s->context_tokens_ = options.context_tokens != 0 ? options.context_tokens : std::min(trained, kDefaultContext);
+  if (s->context_tokens_ > (std::size_t{1} << 24)) return fail(Code::InvalidArgument, "a context of {} tokens is beyond the limit of 2^24", s->context_tokens_);
+  if (options.sequences < 1 || options.sequences > 4096) return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
+  s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
+  LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  s->isa_ = options.isa.value_or(best_isa());
+  LOOM_TRY(s->kernels_, kernels_for(s->isa_));
+
+  const Network& net = s->model_->network;
+  s->slots_ = net.state_needs().size();
+  std::vector<std::size_t> rope_index(s->slots_);
+  std::vector<const RopeConfig*> distinct;
+  for (std::size_t i = 0; i < s->slots_; ++i) {
+    const StateNeeds& need = net.state_needs()[i];
+    std::size_t found = 0;
+    while (found < distinct.size() && !same(*distinct[found], need.rope)) ++found;
+    rope_index[i] = found;
+    if (found < distinct.size()) continue;
+    distinct.push_back(&need.rope);
+    LOOM_TRY(RopeTable table, RopeTable::create(need.rope, s->context_tokens_));
+    s->ropes_.push_back(std::move(table));
+  }
+  for (const std::size_t i : rope_index) s->rope_of_slot_.push_back(&s->ropes_[i]);
+  for (const StateNeeds& need : net.state_needs())
+    for (std::size_t sequence = 0; sequence < options.sequences; ++sequence) {
+      LOOM_TRY(KvCache cache, KvCache::create({need.attention.kv_heads, need.attention.head_dim, s->context_tokens_, need.attention.window, s->chunk_rows_}));
+      s->caches_.push_back(std::move(cache));
+    }
+  s->tokens_.resize(options.sequences);
+  for (auto& t : s->tokens_) t.reserve(s->context_tokens_);
+
+  const PlanSizes sizes{s->chunk_rows_, s->context_tokens_, s->pool_->threads()};
+  const std::size_t blocks_end = s->model_->blocks_end();
+  const std::size_t hidden = tensor_bytes(s->chunk_rows_, net.cols_after(blocks_end - 1));
+  const PlanSizes head_sizes{std::min(kHeadRows, s->chunk_rows_), s->context_tokens_, s->pool_->threads()};
+  LOOM_TRY(s->arena_, Arena::create(net.scratch_bytes(sizes, 0, blocks_end) + hidden + net.scratch_bytes(head_sizes, blocks_end, net.num_cells()) + 4096));
+  LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.cols_after(net.num_cells() - 1), sizeof(float)}));
+  LOOM_TRY(s->logits_, Buffer::create(logits));
+  s->pass_caches_.reserve(s->slots_ * options.sequences);
+  s->positions_.reserve(s->chunk_rows_);
+  s->runs_.reserve(options.sequences);
+  s->ids_.reserve(s->chunk_rows_);
+  s->want_.reserve(s->chunk_rows_);
+  return s;
+}
+
+Result<void> Session::check(std::span<const Feed> feeds) const {
+  const auto vocab = static_cast<std::int32_t>(model_->config.vocab_size);
+  if (feeds.size() > tokens_.size()) return fail(Code::InvalidArgument, "{} feeds given, the session holds {} sequences", feeds.size(), tokens_.size());
+  for (std::size_t f = 0; f < feeds.size(); ++f) {
+    const Feed& feed = feeds[f];
+    if (feed.sequence >= tokens_.size()) return fail(Code::OutOfRange, "sequence {} is fed, the session holds {}", feed.sequence, tokens_.size());
+    for (std::size_t other = 0; other < f; ++other)
+      if (feeds[other].sequence == feed.sequence) return fail(Code::InvalidArgument, "sequence {} is fed twice in one call", feed.sequence);
+    if (feed.ids.empty()) return fail(Code::InvalidArgument, "no token to feed: the prompt is empty");
+    const std::size_t length = tokens_[feed.sequence].size();
+    if (feed.ids.size() > context_tokens_ - length)
+      return fail(Code::ContextFull, "{} tokens do not fit behind {} in a context of {} tokens", feed.ids.size(), length, context_tokens_);
+    for (const std::int32_t id : feed.ids)
+      if (id < 0 || id >= vocab) return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, vocab);
+  }
+  return {};
+}
+
+Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits) {
+  const FpEnvironment environment;
+  const Network& net = model_->network;
+  arena_.rewind(0);
+  positions_.clear();
+  pass_caches_.clear();
+  std::size_t last = 0;
+  for (const SequenceRows& run : runs) {
+    for (std::size_t i = 0; i < run.count; ++i) positions_.push_back(static_cast<std::uint32_t>(run.position + i));
+    last = std::max(last, run.position + run.count);
+  }
+  for (std::size_t slot = 0; slot < slots_; ++slot)
+    for (const SequenceRows& run : runs) pass_caches_.push_back(&cache(slot, run.sequence));
+  for (RopeTable& rope : ropes_) rope.fill(last);
+
+  const Exec exec{*pool_, *kernels_, arena_, &cancel_};
+  const Pass pass{ids, runs, positions_, rope_of_slot_, pass_caches_};
+  const std::size_t blocks_end = model_->blocks_end();
+  const ConstTensor hidden = net.forward(exec, pass, {nullptr, ids.size(), 1}, 0, blocks_end);
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  if (want.empty()) return {};
+  for (std::size_t begin = 0; begin < want.size(); begin += kHeadRows) {
+    const ArenaScope scope(arena_);
+    const std::size_t rows = std::min(kHeadRows, want.size() - begin);
+    const Tensor wanted = arena_.tensor(rows, hidden.cols);
+    for (std::size_t i = 0; i < rows; ++i) std::memcpy(wanted.row(i), hidden.row(want[begin + i]), hidden.cols * sizeof(float));
+    const ConstTensor out = net.forward(exec, pass, wanted, blocks_end, net.num_cells());
+    if (exec.status) return tl::make_unexpected(*exec.status);
+    std::memcpy(logits + begin * out.cols, out.data, rows * out.cols * sizeof(float));
+  }
+  return {};
+}
+
+Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
+  LOOM_TRY_VOID(check(feeds));
+  const std::size_t vocab = model_->network.cols_after(model_->network.num_cells() - 1);
+  // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
+  const std::size_t share = std::max<std::size_t>(1, chunk_rows_ / feeds.size());
+  Result<void> status;
+  for (const Feed& feed : feeds) {
+    for (std::size_t rest = feed.ids.size(), begin = 0; status && rest > share;) {
+      const std::size_t n = std::min(rest - 1, chunk_rows_);
+      const SequenceRows run{0, n, tokens_[feed.sequence].size() + begin, feed.sequence};
+      status = sweep(std::span(&run, 1), feed.ids.subspan(begin, n), {}, nullptr);
+      begin += n, rest -= n;
+    }
+  }
+  if (!status) return tl::make_unexpected(std::move(status).error());
+  runs_.clear(), ids_.clear(), want_.clear();
+  for (const Feed& feed : feeds) {
+    std::size_t rest = feed.ids.size();
+    while (rest > share) rest -= std::min(rest - 1, chunk_rows_);
+    runs_.push_back({ids_.size(), rest, tokens_[feed.sequence].size() + feed.ids.size() - rest, feed.sequence});
+    ids_.insert(ids_.end(), feed.ids.end() - static_cast<std::ptrdiff_t>(rest), feed.ids.end());
+    want_.push_back(ids_.size() - 1);
+  }
+  LOOM_TRY_VOID(sweep(runs_, ids_, want_, logits_.as<float>()));
+  for (const Feed& feed : feeds) tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
+  return ConstTensor{logits_.as<float>(), feeds.size(), vocab};
+}
+
+Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence) {
+  const Feed one{sequence, ids};
+  LOOM_TRY(const ConstTensor logits, feed(std::span(&one, 1)));
+  return std::span<const float>(logits.data, logits.cols);
+}
+
+Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence) {
+  const Feed one{sequence, ids};
+  LOOM_TRY_VOID(check(std::span(&one, 1)));
+  const std::size_t vocab = model_->network.cols_after(model_->network.num_cells() - 1);
+  LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * vocab * sizeof(float)));
+  for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
+    const std::size_t n = std::min(chunk_rows_, ids.size() - begin);
+    const SequenceRows run{0, n, tokens_[sequence].size(), sequence};
+    want_.clear();
+    for (std::size_t i = 0; i < n; ++i) want_.push_back(i);
+    LOOM_TRY_VOID(sweep(std::span(&run, 1), ids.subspan(begin, n), want_, logits.as<float>()));
+    tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
+    for (std::size_t i = 0; i < n; ++i) visit(begin + i, {logits.as<float>() + i * vocab, vocab});
+  }
+  return {};
+}
+
+Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
+  if (n > tokens_[sequence].size()) return fail(Code::OutOfRange, "cannot rewind to {} tokens, the sequence has {}", n, tokens_[sequence].size());
+  for (std::size_t slot = 0; slot < slots_; ++slot) {
+    const KvCache& c = cache(slot, sequence);
+    const std::size_t needed = c.config().window != 0 && n > c.config().window ? n - c.config().window : 0;
+    if (c.first_held(tokens_[sequence].size()) > needed)
+      return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
+  }
+  tokens_[sequence].resize(n);
+  return {};
+}
+
+Result<void> Session::fork(std::size_t from, std::size_t to) {
+  if (from >= tokens_.size() || to >= tokens_.size()) return fail(Code::OutOfRange, "fork {} to {}: the session holds {} sequences", from, to, tokens_.size());
+  if (from == to) return {};
+  return restore(snapshot(from), to);
+}
+
+}  // namespace loom

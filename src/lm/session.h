@@ -1,0 +1,90 @@
+#pragma once
+// The run-time state of one user of a language model: sequences with their caches, threads, scratch memory. Many sessions may share
+// one model. Feeding a prompt whole, in chunks or token by token, alone or beside other sequences, gives the same bits.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/sha256.h"
+#include "lm/decoder.h"
+
+namespace loom {
+
+struct SessionOptions {
+  int threads = 0;                    // 0: one per physical core
+  std::optional<Isa> isa;             // absent: the best one
+  std::size_t context_tokens = 0;     // 0: what the model was trained for, at most kDefaultContext
+  std::size_t sequences = 1;          // that can be held at once
+  std::size_t chunk_rows = 128;       // rows of one sweep at most: longer prompts are cut
+};
+inline constexpr std::size_t kDefaultContext = 4096;
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const DecoderModel> model, const SessionOptions& options);
+
+  struct Feed {
+    std::size_t sequence = 0;
+    std::span<const std::int32_t> ids;
+  };
+  // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each feed:
+  // [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument, Cancelled; a sequence whose
+  // feed failed keeps the tokens it had before the call.
+  Result<ConstTensor> feed(std::span<const Feed> feeds);
+  Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0);
+  // The same for one sequence, with the logits after every id: visit(index of the id, logits).
+  Result<void> feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence = 0);
+
+  std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
+  std::span<const std::int32_t> tokens(std::size_t sequence = 0) const { return tokens_[sequence]; }
+  // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding window's ring.
+  Result<void> rewind(std::size_t n, std::size_t sequence = 0);
+  // Copies a sequence onto another.
+  Result<void> fork(std::size_t from, std::size_t to);
+
+  // Tokens and cache of a sequence as bytes, and back: CorruptData, or ShapeMismatch for a snapshot of another model.
+  std::vector<std::byte> snapshot(std::size_t sequence = 0) const;
+  Result<void> restore(std::span<const std::byte> bytes, std::size_t sequence = 0);
+
+  const DecoderModel& model() const { return *model_; }
+  std::size_t context_tokens() const { return context_tokens_; }
+  int threads() const { return pool_->threads(); }
+  Isa isa() const { return isa_; }
+  std::size_t scratch_bytes() const { return arena_.size(); }
+  // Read between cells; set from any thread.
+  std::atomic<bool>& cancel() { return cancel_; }
+
+ private:
+  Session() = default;
+  Result<void> check(std::span<const Feed> feeds) const;
+  // One sweep over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
+  Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits);
+  KvCache& cache(std::size_t slot, std::size_t sequence) { return caches_[slot * tokens_.size() + sequence]; }
+  const KvCache& cache(std::size_t slot, std::size_t sequence) const { return caches_[slot * tokens_.size() + sequence]; }
+  Digest shape_digest() const;
+
+  std::shared_ptr<const DecoderModel> model_;
+  std::unique_ptr<ThreadPool> pool_;
+  const KernelTable* kernels_ = nullptr;
+  Isa isa_ = Isa::scalar;
+  std::size_t context_tokens_ = 0, chunk_rows_ = 0, slots_ = 0;
+  Arena arena_;
+  std::vector<RopeTable> ropes_;                  // distinct ones
+  std::vector<RopeTable*> rope_of_slot_;
+  std::vector<KvCache> caches_;                   // [slot][sequence]
+  std::vector<std::vector<std::int32_t>> tokens_; // [sequence]
+  Buffer logits_;
+  // Filled per sweep, reserved at create().
+  std::vector<KvCache*> pass_caches_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<SequenceRows> runs_;
+  std::vector<std::int32_t> ids_;
+  std::vector<std::size_t> want_;
+  std::atomic<bool> cancel_{false};
+};
+
+}  // namespace loom

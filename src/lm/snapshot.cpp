@@ -1,0 +1,116 @@
+// A sequence as bytes: "LOOMSEQ1", numerics version, digest of the model's shape, tokens, then per slot, kv head and held position
+// the key and the value as f32; a SHA-256 of all that stands before it closes the file.
+
+#include <bit>
+#include <cstring>
+
+#include "core/numerics_version.h"
+#include "lm/session.h"
+
+namespace loom {
+namespace {
+
+constexpr char kMagic[8] = {'L', 'O', 'O', 'M', 'S', 'E', 'Q', '1'};
+
+void put_u32(std::vector<std::byte>& out, std::uint32_t v) {
+  for (int i = 0; i < 4; ++i) out.push_back(static_cast<std::byte>(v >> (8 * i)));
+}
+
+std::uint32_t get_u32(const std::byte* p) {
+  std::uint32_t v = 0;
+  for (int i = 0; i < 4; ++i) v |= std::to_integer<std::uint32_t>(p[i]) << (8 * i);
+  return v;
+}
+
+Digest digest_of(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.finish();
+}
+
+}  // namespace
+
+Digest Session::shape_digest() const {
+  Sha256 hash;
+  for (const StateNeeds& need : model_->network.state_needs())
+    for (const std::size_t v : {need.attention.kv_heads, need.attention.head_dim, need.attention.window}) hash.update_u32(static_cast<std::uint32_t>(v));
+  hash.update_u32(static_cast<std::uint32_t>(model_->config.vocab_size));
+  // The first rows of every matrix stand for the weights: a snapshot of another model is refused, at no cost worth a cache.
+  for (std::size_t i = 0; i < model_->network.num_cells(); ++i)
+    if (const Layer* layer = model_->network.cell(i).layer.get())
+      layer->visit_matrices("", [&](const std::string&, const Matrix& m) {
+        hash.update({m.panel(0), m.panel_bytes() < 4096 ? m.panel_bytes() : 4096});
+      });
+  return hash.finish();
+}
+
+std::vector<std::byte> Session::snapshot(std::size_t sequence) const {
+  std::vector<std::byte> out;
+  for (const char c : kMagic) out.push_back(static_cast<std::byte>(c));
+  put_u32(out, kNumericsVersion);
+  for (const std::uint8_t b : shape_digest()) out.push_back(static_cast<std::byte>(b));
+  put_u32(out, static_cast<std::uint32_t>(tokens_[sequence].size()));
+  for (const std::int32_t id : tokens_[sequence]) put_u32(out, static_cast<std::uint32_t>(id));
+  std::vector<float> key, value;
+  for (std::size_t slot = 0; slot < slots_; ++slot) {
+    const KvCache& c = cache(slot, sequence);
+    key.resize(c.config().head_dim), value.resize(c.config().head_dim);
+    const std::size_t first = c.first_held(tokens_[sequence].size());
+    put_u32(out, static_cast<std::uint32_t>(first));
+    for (std::size_t h = 0; h < c.config().kv_heads; ++h)
+      for (std::size_t p = first; p < tokens_[sequence].size(); ++p) {
+        c.read(h, p, key.data(), value.data());
+        for (const float v : key) put_u32(out, std::bit_cast<std::uint32_t>(v));
+        for (const float v : value) put_u32(out, std::bit_cast<std::uint32_t>(v));
+      }
+  }
+  for (const std::uint8_t b : digest_of(out)) out.push_back(static_cast<std::byte>(b));
+  return out;
+}
+
+Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequence) {
+  constexpr std::size_t kHeader = 8 + 4 + 32 + 4;
+  if (bytes.size() < kHeader + 32 || std::memcmp(bytes.data(), kMagic, 8) != 0) return fail(Code::CorruptData, "this is no saved Loom session");
+  const std::span<const std::byte> body = bytes.first(bytes.size() - 32);
+  const Digest stored = digest_of(body);
+  if (std::memcmp(stored.data(), bytes.data() + body.size(), 32) != 0) return fail(Code::CorruptData, "the saved session is damaged: its SHA-256 does not match");
+  if (const std::uint32_t version = get_u32(body.data() + 8); version != kNumericsVersion)
+    return fail(Code::Unsupported, "the session was saved with numerics version {}, this is {}", version, kNumericsVersion);
+  const Digest shape = shape_digest();
+  if (std::memcmp(shape.data(), body.data() + 12, 32) != 0) return fail(Code::ShapeMismatch, "the session was saved with another model");
+  const std::size_t count = get_u32(body.data() + 44);
+  if (count > context_tokens_) return fail(Code::ContextFull, "the saved session has {} tokens, the context holds {}", count, context_tokens_);
+  if (body.size() - kHeader < count * 4) return fail(Code::CorruptData, "the saved session ends early");
+  // The digest matched, so the rest is as snapshot() wrote it; sizes are checked all the same before anything is changed.
+  std::size_t expected = kHeader + count * 4;
+  for (std::size_t slot = 0, at = expected; slot < slots_; ++slot) {
+    const KvCache& c = cache(slot, sequence);
+    if (body.size() < at + 4) return fail(Code::CorruptData, "the saved session ends early");
+    const std::size_t first = get_u32(body.data() + at);
+    // A larger ring would need positions that were never saved, a smaller one cannot hold those that were.
+    if (first > count || c.first_held(count) > first) return fail(Code::ShapeMismatch, "the session was saved with another chunk size or window");
+    at += 4 + c.config().kv_heads * (count - first) * c.config().head_dim * 8;
+    expected = at;
+  }
+  if (body.size() != expected) return fail(Code::CorruptData, "the saved session has {} bytes, expected {}", body.size() + 32, expected + 32);
+
+  const std::byte* p = body.data() + kHeader;
+  tokens_[sequence].clear();
+  for (std::size_t i = 0; i < count; ++i, p += 4) tokens_[sequence].push_back(static_cast<std::int32_t>(get_u32(p)));
+  std::vector<float> key, value;
+  for (std::size_t slot = 0; slot < slots_; ++slot) {
+    KvCache& c = cache(slot, sequence);
+    key.resize(c.config().head_dim), value.resize(c.config().head_dim);
+    const std::size_t first = get_u32(p);
+    p += 4;
+    for (std::size_t h = 0; h < c.config().kv_heads; ++h)
+      for (std::size_t position = first; position < count; ++position) {
+        for (float& v : key) v = std::bit_cast<float>(get_u32(p)), p += 4;
+        for (float& v : value) v = std::bit_cast<float>(get_u32(p)), p += 4;
+        c.write(h, position, key.data(), value.data());
+      }
+  }
+  return {};
+}
+
+}  // namespace loom
