@@ -93,7 +93,13 @@ FITS = {
     # name: target, weight, var, lo, hi, degree, bits
     "exp": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r * r / mp.exp(r), ident, -H, H, 4, 24),
     "tanh": (lambda x: (mp.tanh(x) - x) / x**3, lambda x: x**3 / mp.tanh(x), square, mpf(0), mpf("0.5625"), 4, 24),
-    "log": (log_tail, lambda f: f**3 / mp.log1p(f), ident, mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 8, 24),
+    "log": (log_tail, lambda f: f**3 / mp.log1p(f), ident, mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 9, 24),
+    "sin": (lambda x: (mp.sin(x) - x) / x**3, lambda x: x**3 / mp.sin(x), square, mpf(0), mp.pi / 4, 3, 24),
+    "cos": (lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, lambda x: x**4 / mp.cos(x), square, mpf(0), mp.pi / 4, 2, 24),
+    "erf_small": (lambda x: mp.erf(x) / x - 1, lambda x: x / mp.erf(x), square, mpf(0), mpf(1), 6, 24),
+    "erf_large": (lambda x: mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), ident, mpf(1), mpf("3.9"), 7, 24),
+    "log2": (lambda s: (2 * mp.atanh(s) / mp.log(2) / s - (2 + s * s * 2 / 3) / mp.log(2)) / s**4, lambda s: s**4 / 3, square,
+             mpf(0), mpf("0.172"), 2, 24),
 }
 
 

@@ -11,7 +11,8 @@ using MathKernel2 = void (*)(const float* a, const float* b, float* y, std::size
 
 struct MathKernels {
   const char* target;
-  MathKernel exp, log, tanh, sigmoid, rsqrt;
+  MathKernel exp, expm1, log, log1p, tanh, sigmoid, erf, sin, cos, rsqrt;
+  MathKernel2 pow;
 };
 
 // The targets that were compiled in and that this CPU can run, weakest first; at least one.
