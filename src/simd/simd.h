@@ -111,6 +111,7 @@ LOOM_LANE_COMPARE(F32x16, !=)
 LOOM_LANE_COMPARE(I32x16, <)
 LOOM_LANE_COMPARE(I32x16, >)
 LOOM_LANE_COMPARE(I32x16, ==)
+LOOM_LANE_COMPARE(I32x16, !=)
 #undef LOOM_LANE_COMPARE
 
 LOOM_INLINE I32x16 operator~(const I32x16& a) { return detail::each<I32x16>([](auto x) { return ~x; }, a); }
@@ -134,6 +135,13 @@ LOOM_INLINE F32x16 select(const I32x16& m, const F32x16& a, const F32x16& b) {
 }
 LOOM_INLINE I32x16 select(const I32x16& m, const I32x16& a, const I32x16& b) {
   return detail::each<I32x16>([](auto mm, auto x, auto y) { return mm ? x : y; }, m, a, b);
+}
+
+LOOM_INLINE bool any(const I32x16& m) {
+  std::int32_t a[kLanes], found = 0;
+  store(a, m);
+  for (const std::int32_t lane : a) found |= lane;
+  return found != 0;
 }
 
 // Compare and select; the second operand where the comparison fails, so a NaN in `a` loses.

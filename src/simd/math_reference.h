@@ -1,0 +1,60 @@
+#pragma once
+// For tests and tools only (it calls libm): what math.h is measured against. The double functions are within one ulp of f64,
+// so an error in f32 ulps is known to about 2^-28.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "simd/math_kernels.h"
+
+namespace loom::reference {
+
+struct Function {
+  const char* name;
+  MathKernel MathKernels::*kernel;
+  double (*exact)(double);
+};
+
+inline double sigmoid(double x) {
+  const double e = std::exp(-std::fabs(x));
+  return (x < 0 ? e : 1.0) / (1.0 + e);
+}
+
+inline const Function kFunctions[] = {
+    {"exp", &MathKernels::exp, [](double x) { return std::exp(x); }},
+    {"expm1", &MathKernels::expm1, [](double x) { return std::expm1(x); }},
+    {"log", &MathKernels::log, [](double x) { return std::log(x); }},
+    {"log1p", &MathKernels::log1p, [](double x) { return std::log1p(x); }},
+    {"tanh", &MathKernels::tanh, [](double x) { return std::tanh(x); }},
+    {"sigmoid", &MathKernels::sigmoid, sigmoid},
+    {"erf", &MathKernels::erf, [](double x) { return std::erf(x); }},
+    {"sin", &MathKernels::sin, [](double x) { return std::sin(x); }},
+    {"cos", &MathKernels::cos, [](double x) { return std::cos(x); }},
+    {"rsqrt", &MathKernels::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }},
+};
+
+// A subnormal counts as 0, and a zero has no sign.
+inline double input(float x) { return std::fabs(x) < 0x1p-126f ? 0.0 : double{x}; }
+
+// Distance of y from the exact value in ulps of f32 at that value; a huge number where y breaks the rules of math.h.
+inline double ulp_error(float y, double exact) {
+  constexpr double kWrong = 1e9;
+  if (exact != exact) return std::bit_cast<std::uint32_t>(y) == 0x7fc00000u ? 0 : kWrong;
+  if (y != y) return kWrong;
+  const double size = std::fabs(exact);
+  if (y == 0) {
+    if (std::signbit(y)) return kWrong;
+    return size < 0x1p-126 ? 0 : kWrong;
+  }
+  if (std::fabs(y) < 0x1p-126f || size < 0x1p-126 * (1 - 0x1p-24)) return kWrong;
+  const auto clamp = [](double v) { return v > 0x1p128 ? 0x1p128 : v < -0x1p128 ? -0x1p128 : v; };
+  const double t = clamp(exact);
+  if (std::isinf(exact) && !std::isinf(y)) return kWrong;
+  const auto exponent = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(std::fabs(t)) >> 52) - 1023;
+  const std::int64_t e = exponent < -126 ? -126 : exponent > 127 ? 127 : exponent;
+  const double ulp = std::bit_cast<double>(static_cast<std::uint64_t>(e - 23 + 1023) << 52);
+  return std::fabs(clamp(y) - t) / ulp;
+}
+
+}  // namespace loom::reference
