@@ -214,7 +214,19 @@ Result<PanelLayout> panel_layout(DType dtype) {
   }
 }
 
-Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols) {
+Result<std::shared_ptr<PanelPool>> PanelPool::create(std::size_t bytes) {
+  auto pool = std::make_shared<PanelPool>();
+  LOOM_TRY(pool->memory_, Buffer::create(bytes));
+  return pool;
+}
+
+std::byte* PanelPool::take(std::size_t bytes) {
+  const std::size_t padded = round_up(bytes, Buffer::kAlignment);
+  const std::size_t begin = used_.fetch_add(padded);
+  return begin + padded <= memory_.size() ? memory_.data() + begin : nullptr;
+}
+
+Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
   Matrix m;
   m.dtype_ = dtype;
   LOOM_TRY(m.layout_, panel_layout(dtype));
@@ -223,7 +235,13 @@ Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols) {
   m.rows_ = rows, m.cols_ = cols;
   m.panel_bytes_ = m.layout_.panel_bytes(cols);
   LOOM_TRY(const std::size_t bytes, checked_mul(m.panels(), m.panel_bytes_));
-  LOOM_TRY(m.panels_, Buffer::create(bytes));
+  if (pool) m.data_ = pool->take(bytes);
+  if (m.data_ != nullptr) {
+    m.pool_ = std::move(pool);
+  } else {
+    LOOM_TRY(m.own_, Buffer::create(bytes));
+    m.data_ = m.own_.data();
+  }
   if (m.layout_.kind == PanelKind::RowBytes) {
     LOOM_TRY(m.row_scales_, Buffer::create(m.panels() * kPanelRows * sizeof(float)));
   }
@@ -231,32 +249,32 @@ Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols) {
 }
 
 Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                   std::span<const std::uint32_t> row_order) {
+                                   std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool) {
   LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
   LOOM_TRY(const std::size_t expected, checked_mul(stride, rows));
   if (bytes.size() != expected) return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(), name(dtype), rows, cols, expected);
   LOOM_ASSERT(row_order.empty() || row_order.size() == rows);
-  LOOM_TRY(Matrix m, create(dtype, rows, cols));
+  LOOM_TRY(Matrix m, create(dtype, rows, cols, std::move(pool)));
   const Source source{dtype, bytes, rows, cols, stride, row_order};
   if (is_block_format(dtype)) {
-    LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.panels_.data(), m.panel_bytes_));
+    LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.data_, m.panel_bytes_));
   } else if (!is_code_panel(m.layout_.kind)) {
-    LOOM_TRY_VOID(pack_floats(source, m.layout_.kind, m.panels_.data(), m.panel_bytes_));
+    LOOM_TRY_VOID(pack_floats(source, m.layout_.kind, m.data_, m.panel_bytes_));
   } else {
     return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
   }
   return m;
 }
 
-Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols) {
+Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
   if (values.size() != rows * cols) return fail(Code::ShapeMismatch, "{} values given for a matrix of {} x {}", values.size(), rows, cols);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!finite(values[i])) return non_finite(dtype, i / cols, i % cols);
-  if (dtype == DType::float32) return from_source(dtype, std::as_bytes(values), rows, cols);
+  if (dtype == DType::float32) return from_source(dtype, std::as_bytes(values), rows, cols, {}, std::move(pool));
   if (dtype == DType::float16 || dtype == DType::bfloat16) {
     std::vector<std::uint16_t> halfs(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) halfs[i] = dtype == DType::float16 ? float_to_float16_saturated(values[i]) : float_to_bfloat16_saturated(values[i]);
-    return from_source(dtype, std::as_bytes(std::span(halfs)), rows, cols);
+    return from_source(dtype, std::as_bytes(std::span(halfs)), rows, cols, {}, std::move(pool));
   }
   if (is_block_format(dtype)) {
     LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
@@ -264,9 +282,9 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
     for (std::size_t row = 0; row < rows; ++row) {
       LOOM_TRY_VOID(encode_block_row(dtype, values.subspan(row * cols, cols), blocks.data() + row * stride));
     }
-    return from_source(dtype, blocks, rows, cols);
+    return from_source(dtype, blocks, rows, cols, {}, std::move(pool));
   }
-  LOOM_TRY(Matrix m, create(dtype, rows, cols));
+  LOOM_TRY(Matrix m, create(dtype, rows, cols, std::move(pool)));
   const std::size_t block_bytes = m.layout_.block_bytes();
   for (std::size_t row = 0; row < rows; ++row) {
     const float* w = values.data() + row * cols;
@@ -287,7 +305,7 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
         const int code = nearest(group[i] / scale);
         codes[i] = static_cast<std::int8_t>(code > top ? top : code < -top ? -top : code);
       }
-      std::byte* block = m.panels_.data() + row / kPanelRows * m.panel_bytes_ + b * block_bytes;
+      std::byte* block = m.data_ + row / kPanelRows * m.panel_bytes_ + b * block_bytes;
       if (by_row) {
         for (std::size_t i = 0; i < kBlockCols; ++i) block[64 * (i / 4) + 4 * (row % kPanelRows) + i % 4] = static_cast<std::byte>(codes[i]);
       } else {
@@ -301,7 +319,7 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
     const float one = 1.0f;
     for (std::size_t row = rows; row < m.panels() * kPanelRows; ++row)
       for (std::size_t b = 0; b * kBlockCols < cols; ++b)
-        put_block(m.layout_, m.panels_.data() + row / kPanelRows * m.panel_bytes_ + b * block_bytes, row % kPanelRows, zeros, &one, nullptr);
+        put_block(m.layout_, m.data_ + row / kPanelRows * m.panel_bytes_ + b * block_bytes, row % kPanelRows, zeros, &one, nullptr);
   }
   return m;
 }

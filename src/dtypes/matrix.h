@@ -3,6 +3,7 @@
 // over memory serves a matrix-vector product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded
 // with zero rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,40 +38,56 @@ struct PanelLayout {
 // The layout that prepare() chooses for a type. Types without a kernel of their own: Unsupported.
 Result<PanelLayout> panel_layout(DType dtype);
 
+// Memory for the panels of many matrices in one piece, so that small matrices too lie on large pages. Thread-safe; lives as long as
+// the longest-lived matrix in it.
+class PanelPool {
+ public:
+  static Result<std::shared_ptr<PanelPool>> create(std::size_t bytes);
+  // Null when the pool is used up.
+  std::byte* take(std::size_t bytes);
+
+ private:
+  Buffer memory_;
+  std::atomic<std::size_t> used_{0};
+};
+
 class Matrix {
  public:
   Matrix() = default;
 
   // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes long.
   // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory.
-  // `row_order`, if given, names the source row of each row.
+  // `row_order`, if given, names the source row of each row. Panels go to the pool while it has room.
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                    std::span<const std::uint32_t> row_order = {});
+                                    std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr);
 
   // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first. int8: one scale per row; int4: groups of 32.
-  static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols);
+  static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
+                                    std::shared_ptr<PanelPool> pool = nullptr);
 
   DType dtype() const { return dtype_; }
   const PanelLayout& layout() const { return layout_; }
   std::size_t rows() const { return rows_; }
   std::size_t cols() const { return cols_; }
   std::size_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
-  const std::byte* panel(std::size_t p) const { return panels_.data() + p * panel_bytes_; }
+  const std::byte* panel(std::size_t p) const { return data_ + p * panel_bytes_; }
   std::size_t panel_bytes() const { return panel_bytes_; }
   // One f32 scale per row of a RowBytes panel, padded to whole panels; else null.
   const float* row_scales() const { return row_scales_.as<float>(); }
-  std::size_t resident_bytes() const { return panels_.size() + row_scales_.size(); }
+  std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size(); }
 
   // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
   void decode_row(std::size_t row, float* out) const;
 
  private:
-  static Result<Matrix> create(DType dtype, std::size_t rows, std::size_t cols);
+  static Result<Matrix> create(DType dtype, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
 
   DType dtype_ = DType::float32;
   PanelLayout layout_;
   std::size_t rows_ = 0, cols_ = 0, panel_bytes_ = 0;
-  Buffer panels_, row_scales_;
+  std::byte* data_ = nullptr;             // in own_ or in pool_
+  Buffer own_, row_scales_;
+  std::shared_ptr<PanelPool> pool_;
 };
 
 }  // namespace loom

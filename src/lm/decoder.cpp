@@ -45,11 +45,11 @@ Result<std::vector<float>> decode_vector(const SourceTensor& t) {
   return out;
 }
 
-Result<Matrix> converted(const Matrix& from, DType dtype) {
+Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelPool> pool) {
   LOOM_TRY(const std::size_t count, checked_mul(from.rows(), from.cols()));
   std::vector<float> values(count);
   for (std::size_t r = 0; r < from.rows(); ++r) from.decode_row(r, values.data() + r * from.cols());
-  return Matrix::from_floats(dtype, values, from.rows(), from.cols());
+  return Matrix::from_floats(dtype, values, from.rows(), from.cols(), std::move(pool));
 }
 
 // Every tensor of the model, loaded. Filled in parallel: each entry has one author.
@@ -79,6 +79,8 @@ class Loader {
   }
 
   Result<void> load(ThreadPool& pool) {
+    LOOM_TRY(const std::size_t bytes, pool_bytes());
+    LOOM_TRY(panels_, PanelPool::create(bytes));
     std::mutex guard;
     std::optional<Error> error;
     std::size_t done = 0;
@@ -107,6 +109,16 @@ class Loader {
  private:
   static std::pair<int, std::int64_t> key(TensorPlace place) { return {static_cast<int>(place.role), place.layer}; }
 
+  Result<std::size_t> pool_bytes() const {
+    std::size_t total = 0;
+    for (const SourceTensor& t : source_.tensors) {
+      if (!is_matrix(t.place.role)) continue;
+      LOOM_TRY(const PanelLayout layout, panel_layout(options_.dtype.value_or(t.dtype)));
+      total += round_up(ceil_div(t.shape[0], kPanelRows) * layout.panel_bytes(t.shape[1]), Buffer::kAlignment);
+    }
+    return total;
+  }
+
   Result<void> load_one(std::size_t i) {
     const SourceTensor& t = source_.tensors[i];
     const bool interleaved = source_.interleaved_qk && has_interleaved_rows("llama", t.place.role);
@@ -123,9 +135,10 @@ class Loader {
     std::vector<std::uint32_t> order;
     if (interleaved)
       for (std::size_t r = 0; r < t.shape[0]; ++r) order.push_back(static_cast<std::uint32_t>(gguf_row(r, head_dim)));
-    LOOM_TRY(Matrix m, Matrix::from_source(t.dtype, t.bytes, t.shape[0], t.shape[1], order));
-    if (options_.dtype && *options_.dtype != t.dtype) {
-      LOOM_TRY(m, converted(m, *options_.dtype));
+    const bool convert = options_.dtype && *options_.dtype != t.dtype;
+    LOOM_TRY(Matrix m, Matrix::from_source(t.dtype, t.bytes, t.shape[0], t.shape[1], order, convert ? nullptr : panels_));
+    if (convert) {
+      LOOM_TRY(m, converted(m, *options_.dtype, panels_));
     }
     matrices_[i] = std::make_shared<const Matrix>(std::move(m));
     if (t.file) t.file->release(t.bytes);
@@ -135,6 +148,7 @@ class Loader {
   const DecoderSource& source_;
   const DecoderOptions& options_;
   std::map<std::pair<int, std::int64_t>, std::vector<std::size_t>> by_place_;
+  std::shared_ptr<PanelPool> panels_;
   std::vector<MatrixPtr> matrices_;
   std::vector<std::vector<float>> vectors_;
 };
