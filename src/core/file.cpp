@@ -99,27 +99,42 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
   return text;
 }
 
-Result<void> write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string temporary = path + ".part";
-  Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-  if (file.fd < 0) return system_error(temporary, "cannot create");
-  const auto give_up = [&](const char* what) {
-    auto error = system_error(path, what);
-    ::unlink(temporary.c_str());
-    return error;
-  };
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  const int fd = ::open((path + ".part").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return system_error(path + ".part", "cannot create");
+  return AtomicFile(path, fd);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary().c_str());
+}
+
+Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t put = ::write(file.fd, bytes.data(), bytes.size());
+    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return give_up("cannot write");
+    if (put < 0) return system_error(path_, "cannot write");
     bytes = bytes.subspan(static_cast<std::size_t>(put));
   }
-  if (::fsync(file.fd) != 0) return give_up("cannot flush to disk");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return give_up("cannot rename into place");
-  const std::size_t slash = path.find_last_of('/');
-  const Descriptor folder{::open(slash == std::string::npos ? "." : path.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC)};
+  return {};
+}
+
+Result<void> AtomicFile::commit() {
+  if (::fsync(fd_) != 0) return system_error(path_, "cannot flush to disk");
+  if (std::rename(temporary().c_str(), path_.c_str()) != 0) return system_error(path_, "cannot rename into place");
+  ::close(std::exchange(fd_, -1));
+  const std::size_t slash = path_.find_last_of('/');
+  const Descriptor folder{::open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC)};
   if (folder.fd >= 0) ::fsync(folder.fd);
   return {};
+}
+
+Result<void> write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+  LOOM_TRY(auto file, AtomicFile::create(path));
+  LOOM_TRY_VOID(file.write(bytes));
+  return file.commit();
 }
 
 bool is_directory(const std::string& path) {

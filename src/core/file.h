@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -38,7 +39,27 @@ class MappedFile {
 // LimitExceeded when the file is larger than `max_bytes`.
 Result<std::string> read_text_file(const std::string& path, std::size_t max_bytes = std::size_t{256} << 20);
 
-// Writes beside the target, flushes to disk, renames: after a crash or a full disk the old file is still there. DiskFull, IoError.
+// A file written piece by piece beside its target and put in place by commit(): after a crash, an error or a full disk the old
+// file is still there. DiskFull, IoError.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();  // without a commit, nothing remains
+
+  Result<void> write(std::span<const std::byte> bytes);
+  // Flushes file and folder to disk and renames. Once.
+  Result<void> commit();
+
+ private:
+  AtomicFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  std::string temporary() const { return path_ + ".part"; }
+  std::string path_;
+  int fd_ = -1;
+};
+
+// The same for bytes that are all there.
 Result<void> write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
 bool is_directory(const std::string& path);

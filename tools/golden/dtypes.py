@@ -103,6 +103,77 @@ def encode_cases(name, dtype, unsigned, largest):
     return {"decode": digest(canonical(values)), "points": int(points.size), "inputs": digest(points), "encode": digest(out)}
 
 
+# The quantiser of engine 4.1 written a second time, with numpy's arithmetic and ml_dtypes' casts.
+#   name: (scale rule, span, lowest and highest code, type of a code in memory)
+TYPES = {
+    "float64": (None, 0, 0, 0, np.float64), "float32": (None, 0, 0, 0, np.float32), "float16": (None, 0, 0, 0, np.float16),
+    "bfloat16": (None, 0, 0, 0, ml_dtypes.bfloat16), "fp8e4m3": ("pow2", 96, 0, 448, ml_dtypes.float8_e4m3fn),
+    "fp8e5m2": ("pow2", 96, 0, 57344, ml_dtypes.float8_e5m2), "int64": ("max", 96, 1 - 2**53, 2**53 - 1, np.int64),
+    "int32": ("max", 96, 1 - 2**31, 2**31 - 1, np.int32), "int16": ("max", 96, -32767, 32767, np.int16), "int8": ("max", 96, -127, 127, np.int8),
+    "uint64": ("range", 96, 0, 2**53 - 1, np.uint64), "uint32": ("range", 96, 0, 2**32 - 1, np.uint32),
+    "uint16": ("range", 96, 0, 65535, np.uint16), "uint8": ("range", 96, 0, 255, np.uint8), "int4": ("max", 32, -7, 7, np.int8),
+    "uint4": ("range", 32, 0, 15, np.uint8), "fp4": ("max", 32, -6, 6, ml_dtypes.float4_e2m1fn), "int2": ("signed", 32, -2, 1, np.int8),
+    "uint2": ("range", 32, 0, 3, np.uint8), "ternary": ("mean", 16 * 96, -1, 1, np.int8), "binary": ("mean", 96, -1, 1, np.int8),
+}
+
+
+def normal(seed, n):
+    u = (splitmix(seed, 4 * n) >> np.uint64(40)).astype(np.float32).reshape(n, 4) * np.float32(2.0**-24)
+    x = np.full(n, -2, np.float32)
+    for k in range(4):
+        x = x + u[:, k]
+    return x
+
+
+def span_scale(name, w, real):
+    rule, _, low, high, _ = TYPES[name]
+    m = np.abs(w).max()
+    if rule == "pow2":
+        return np.float32(2.0 ** np.ceil(np.log2(np.float64(m) / high)))
+    if rule == "max":
+        s = real(m) / real(high)
+    if rule == "range":
+        s = (np.float64(max(w.max(), 0)) - np.float64(min(w.min(), 0))) / high
+    if rule == "signed":
+        s = w[np.abs(w).argmax()] / real(-2)
+    if rule == "mean":
+        lanes = np.abs(w).astype(np.float64).reshape(-1, 16)
+        total = np.zeros(16)
+        for row in lanes:
+            total = total + row
+        for n in (8, 4, 2, 1):
+            total = total[:n] + total[n : 2 * n]
+        return np.float32(total[0] / w.size)
+    s = real(s)
+    if TYPES[name][1] == 32:  # nine significant bits, uint4 eight, away from zero
+        keep = 8 if name == "uint4" else 9
+        mantissa, exponent = np.frexp(np.float64(s))
+        s = np.float32(np.ldexp(np.sign(mantissa) * np.ceil(np.abs(mantissa) * 2.0**keep), int(exponent) - keep))
+    return s
+
+
+def quantised(name, w):
+    rule, span, low, high, code = TYPES[name]
+    if rule is None:
+        return w.astype(code).tobytes()
+    real = np.float64 if name in ("int64", "int32", "uint64", "uint32") else np.float32
+    codes, scales = b"", []
+    for part in w.reshape(-1, span):
+        s = span_scale(name, part, real)
+        q = (part.astype(real) / real(s)).astype(real)
+        if code not in (np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8):
+            bits = q.astype(code).view(np.uint8).copy()
+            bits[q.astype(code).astype(np.float32) == 0] = 0
+            codes += bits.tobytes()
+        elif name == "binary":
+            codes += np.where(part >= 0, 1, -1).astype(code).tobytes()
+        else:
+            zero = np.clip(np.rint(real(-min(part.min(), np.float32(0))) / real(s)), 0, high) if rule == "range" else 0
+            codes += np.clip(np.rint(q).astype(np.float64) + np.float64(zero), low, high).astype(code).tobytes()
+        scales.append(np.float64(s))
+    return codes + np.array(scales).tobytes()
+
+
 def main():
     golden = {"versions": {"gguf": "0.19.0", "numpy": np.__version__, "ml_dtypes": ml_dtypes.__version__}, "blocks": {}, "encode": {}, "floats": {}}
     for index, name in enumerate(FORMATS):
@@ -121,6 +192,7 @@ def main():
         ("fp4e2m1", ml_dtypes.float4_e2m1fn, np.uint8, 6.0),
     ]:
         golden["floats"][name] = encode_cases(name, dtype, unsigned, np.float32(largest))
+    golden["quantize"] = {name: digest(np.frombuffer(quantised(name, normal(t, 16 * 96)), np.uint8)) for t, name in enumerate(TYPES)}
     OUT.write_text(json.dumps(golden, indent=1) + "\n")
 
 

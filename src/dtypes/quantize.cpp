@@ -1,0 +1,283 @@
+#include "dtypes/quantize.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "core/checked.h"
+#include "core/little_endian.h"
+#include "dtypes/float16.h"
+#include "dtypes/small_float.h"
+
+namespace loom {
+namespace {
+
+constexpr double kExact53 = 9007199254740991.0;  // 2^53 - 1
+
+enum class Rule : std::uint8_t { None, PowerOfTwo, Symmetric, Signed2, Asymmetric, Mean };
+
+// One line per type: how its scale comes about, the codes that its encoder emits, and its span.
+struct TypeRule {
+  Rule rule;
+  Granularity span;
+  double low, high;
+};
+constexpr std::array<TypeRule, kNumTypes> kRules = {{
+    {Rule::None, Granularity::Tensor, 0, 0},              // float64
+    {Rule::None, Granularity::Tensor, 0, 0},              // float32
+    {Rule::None, Granularity::Tensor, 0, 0},              // float16
+    {Rule::None, Granularity::Tensor, 0, 0},              // bfloat16
+    {Rule::PowerOfTwo, Granularity::Row, 0, 448},         // fp8e4m3
+    {Rule::PowerOfTwo, Granularity::Row, 0, 57344},       // fp8e5m2
+    {Rule::Symmetric, Granularity::Row, -kExact53, kExact53},        // int64
+    {Rule::Symmetric, Granularity::Row, -2147483647.0, 2147483647.0},  // int32
+    {Rule::Symmetric, Granularity::Row, -32767, 32767},   // int16
+    {Rule::Symmetric, Granularity::Row, -127, 127},       // int8
+    {Rule::Asymmetric, Granularity::Row, 0, kExact53},    // uint64
+    {Rule::Asymmetric, Granularity::Row, 0, 4294967295.0},  // uint32
+    {Rule::Asymmetric, Granularity::Row, 0, 65535},       // uint16
+    {Rule::Asymmetric, Granularity::Row, 0, 255},         // uint8
+    {Rule::Symmetric, Granularity::Group, -7, 7},         // int4
+    {Rule::Asymmetric, Granularity::Group, 0, 15},        // uint4
+    {Rule::Symmetric, Granularity::Group, -6, 6},         // fp4
+    {Rule::Signed2, Granularity::Group, -2, 1},           // int2
+    {Rule::Asymmetric, Granularity::Group, 0, 3},         // uint2
+    {Rule::Mean, Granularity::Tensor, -1, 1},             // ternary
+    {Rule::Mean, Granularity::Row, -1, 1},                // binary
+}};
+
+bool is_float_code(DType t) { return info(t).compute == ComputeClass::F32 || info(t).compute == ComputeClass::F64; }
+double size_of(double x) { return x < 0 ? -x : x; }
+bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
+
+// Scales and quotients are f32, but f64 for 32- and 64-bit integers. A quotient of f32 values rounded to f64 and then to f32 is the
+// correctly rounded f32 quotient, since 53 >= 2 * 24 + 2.
+double narrowed(DType t, double x) { return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? x : static_cast<double>(static_cast<float>(x)); }
+
+// To the nearest integer, ties to even.
+double rounded(double x) {
+  if (!(size_of(x) < 0x1p52)) return x;
+  const double shift = x < 0 ? -0x1p52 : 0x1p52;
+  return x + shift - shift;
+}
+
+// The least power of two s with m <= largest * s; `largest` has the form 1.75 * 2^k. Both significands are compared as integers.
+double power_of_two_scale(float m, float largest) {
+  const std::uint32_t a = std::bit_cast<std::uint32_t>(m), b = std::bit_cast<std::uint32_t>(largest);
+  const int power = static_cast<int>(a >> 23) - static_cast<int>(b >> 23) + ((a & 0x7fffffu) > (b & 0x7fffffu) ? 1 : 0);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + power) << 52);
+}
+
+// D-04: the scales of groups of 4- and 2-bit codes keep so few bits that sum times scale is exact in f32. Away from zero.
+double cut_group_scale(DType t, double scale, std::size_t group_size) {
+  const int keep = (group_size == 32 ? 9 : group_size == 64 ? 8 : 7) - (t == DType::uint4 ? 1 : 0);
+  const std::uint32_t dropped = (1u << (24 - keep)) - 1;
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(scale));
+  return std::bit_cast<float>((bits + dropped) & ~dropped);
+}
+
+// Larger weights count as this when scales are estimated, so that no code times its scale leaves f32; they saturate (D-05).
+constexpr float kLargest = 0x1p126f;
+
+// What one span holds, in one pass over it.
+struct Extremes {
+  float low = 0, high = 0;     // at least 0 lies between
+  float first_largest = 0;     // the first element of largest size, with its sign
+  float common = 0;            // size of the non-zero elements, when it is one and the same
+  bool is_common = true;
+  double sum = 0;              // of sizes, in the order of lanes16
+  std::size_t count = 0;
+};
+
+Extremes survey(std::span<const float> w) {
+  Extremes e;
+  std::array<double, 16> lanes{};
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const float x = std::clamp(snapped(w[i]), -kLargest, kLargest), size = x < 0 ? -x : x;
+    if (x < e.low) e.low = x;
+    if (x > e.high) e.high = x;
+    if (size > (e.first_largest < 0 ? -e.first_largest : e.first_largest)) e.first_largest = x;
+    if (size != 0 && e.common == 0) e.common = size;
+    if (size != 0 && size != e.common) e.is_common = false;
+    lanes[i % 16] += static_cast<double>(size);
+  }
+  for (std::size_t n = 8; n > 0; n /= 2)
+    for (std::size_t j = 0; j < n; ++j) lanes[j] += lanes[j + n];
+  e.sum = lanes[0];
+  e.count = w.size();
+  return e;
+}
+
+double scale_of(DType t, const Extremes& e) {
+  const TypeRule& r = kRules[index(t)];
+  const double m = size_of(e.first_largest);
+  switch (r.rule) {
+    case Rule::None: return 1;
+    case Rule::PowerOfTwo: return power_of_two_scale(static_cast<float>(m), static_cast<float>(r.high));
+    case Rule::Symmetric: return narrowed(t, m / r.high);
+    case Rule::Signed2: return static_cast<double>(e.first_largest) / -2.0;
+    case Rule::Asymmetric: return narrowed(t, (static_cast<double>(e.high) - static_cast<double>(e.low)) / r.high);
+    case Rule::Mean: return e.is_common ? static_cast<double>(e.common) : narrowed(t, e.sum / static_cast<double>(e.count));
+  }
+  return 1;
+}
+
+// D-01, D-04. A span of zeros has scale 1, but for binary, whose codes know no zero: its scale is 0.
+double final_scale(DType t, const ScaleSpan& span, const Extremes& e) {
+  const double none = t == DType::binary ? 0.0 : 1.0;
+  if (e.first_largest == 0) return none;
+  double s = scale_of(t, e);
+  if (span.granularity != Granularity::Group) return t == DType::binary && s < 0x1p-51 ? 0.0 : s;
+  if (info(t).bits == 4 || info(t).bits == 2) s = cut_group_scale(t, s, span.group_size);
+  return size_of(s) < 0x1p-24 ? none : s;
+}
+
+std::int64_t zero_point_of(DType t, double scale, const Extremes& e) {
+  return static_cast<std::int64_t>(std::clamp(rounded(narrowed(t, -static_cast<double>(e.low) / scale)), 0.0, kRules[index(t)].high));
+}
+
+float decode_small(DType t, std::uint8_t code) {
+  return t == DType::fp8e4m3 ? Fp8E4M3::decode(code) : t == DType::fp8e5m2 ? Fp8E5M2::decode(code) : Fp4E2M1::decode(code);
+}
+
+float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_point) {
+  switch (t) {
+    case DType::float64: return snapped(static_cast<float>(std::bit_cast<double>(code)));
+    case DType::float32: return snapped(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
+    case DType::float16: return snapped(float16_to_float(static_cast<std::uint16_t>(code)));
+    case DType::bfloat16: return snapped(bfloat16_to_float(static_cast<std::uint16_t>(code)));
+    case DType::fp8e4m3: case DType::fp8e5m2: case DType::fp4:
+      return snapped(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
+    default: return snapped(static_cast<float>(static_cast<double>(code - zero_point) * scale));
+  }
+}
+
+// `x` is finite and snapped.
+std::int64_t encode_one(DType t, float x, double scale, std::int64_t zero_point) {
+  switch (t) {
+    case DType::float64: return std::bit_cast<std::int64_t>(static_cast<double>(x));
+    case DType::float32: return std::bit_cast<std::uint32_t>(x);
+    case DType::float16: {
+      const std::uint16_t h = float_to_float16_saturated(x);
+      return h == 0x8000 ? 0 : h;
+    }
+    case DType::bfloat16: return float_to_bfloat16_saturated(x);
+    case DType::binary: return x >= 0 || scale == 0 ? 1 : -1;
+    default: break;
+  }
+  const double quotient = narrowed(t, static_cast<double>(x) / scale);
+  std::int64_t code;
+  if (is_float_code(t)) {
+    const auto q = static_cast<float>(quotient);
+    code = t == DType::fp8e4m3 ? Fp8E4M3::encode(q) : t == DType::fp8e5m2 ? Fp8E5M2::encode(q) : Fp4E2M1::encode(q);
+  } else {
+    const TypeRule& r = kRules[index(t)];
+    code = static_cast<std::int64_t>(std::clamp(rounded(quotient) + static_cast<double>(zero_point), r.low, r.high));
+  }
+  // A code whose value would be snapped away becomes that of +0 (numerics 1.2); this also clears the sign of a zero.
+  return decode_one(t, code, scale, zero_point) == 0 ? zero_point : code;
+}
+
+void put_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
+  std::byte* at = q.codes.data() + i * q.code_bytes();
+  switch (q.code_bytes()) {
+    case 1: return store_le(at, static_cast<std::uint8_t>(code));
+    case 2: return store_le(at, static_cast<std::uint16_t>(code));
+    case 4: return store_le(at, static_cast<std::uint32_t>(code));
+    default: return store_le(at, static_cast<std::uint64_t>(code));
+  }
+}
+
+// Calls visit(span index, first element, elements) for every span in order.
+template <class Visit>
+void each_span(const QuantizedMatrix& q, Visit visit) {
+  if (q.span.granularity == Granularity::Tensor) return visit(std::size_t{0}, std::size_t{0}, q.rows * q.cols);
+  const std::size_t length = q.span.granularity == Granularity::Row ? q.cols : q.span.group_size;
+  std::size_t span = 0;
+  for (std::size_t row = 0; row < q.rows; ++row)
+    for (std::size_t col = 0; col < q.cols; col += length, ++span) visit(span, row * q.cols + col, std::min(length, q.cols - col));
+}
+
+void encode_all(QuantizedMatrix& q, std::span<const float> w) {
+  q.codes.resize(w.size() * q.code_bytes());
+  each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
+    const double scale = q.scales.empty() ? 1.0 : q.scales[span];
+    const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
+    for (std::size_t i = first; i < first + count; ++i) put_code(q, i, encode_one(q.dtype, snapped(w[i]), scale, zero_point));
+  });
+}
+
+Result<void> check_finite(std::span<const float> w) {
+  for (std::size_t i = 0; i < w.size(); ++i)
+    if (!is_finite(w[i])) return fail(Code::NonFinite, "weight {} is not finite", i);
+  return {};
+}
+
+}  // namespace
+
+ScaleSpan resolved(DType dtype, ScaleSpan span) {
+  if (span.granularity == Granularity::Auto && index(dtype) < kNumTypes) span.granularity = kRules[index(dtype)].span;
+  return span;
+}
+
+std::int64_t QuantizedMatrix::code(std::size_t i) const {
+  const std::byte* at = codes.data() + i * code_bytes();
+  const bool is_signed = kRules[index(dtype)].low < 0 && !is_float_code(dtype);
+  switch (code_bytes()) {
+    case 1: return is_signed ? std::int64_t{load_le<std::int8_t>(at)} : load_le<std::uint8_t>(at);
+    case 2: return is_signed ? std::int64_t{load_le<std::int16_t>(at)} : load_le<std::uint16_t>(at);
+    case 4: return is_signed ? std::int64_t{load_le<std::int32_t>(at)} : load_le<std::uint32_t>(at);
+    default: return load_le<std::int64_t>(at);
+  }
+}
+
+std::size_t QuantizedMatrix::spans_per_row() const {
+  if (span.granularity == Granularity::Tensor) return 0;
+  return span.granularity == Granularity::Row ? 1 : ceil_div(cols, span.group_size);
+}
+
+std::size_t QuantizedMatrix::span_of(std::size_t row, std::size_t col) const {
+  return row * spans_per_row() + (span.granularity == Granularity::Group ? col / span.group_size : 0);
+}
+
+Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span) {
+  if (index(dtype) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block format, not a type to quantise to here", name(dtype));
+  LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
+  if (elements == 0 || elements != w.size()) return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), rows, cols);
+  span = resolved(dtype, span);
+  if (span.granularity == Granularity::Group && span.group_size != 32 && span.group_size != 64 && span.group_size != 128)
+    return fail(Code::InvalidArgument, "group size {}, expected 32, 64 or 128", span.group_size);
+  LOOM_TRY_VOID(check_finite(w));
+  QuantizedMatrix q;
+  q.dtype = dtype, q.rows = rows, q.cols = cols, q.span = span;
+  const TypeRule& r = kRules[index(dtype)];
+  if (r.rule != Rule::None) {
+    each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
+      const Extremes e = survey(w.subspan(first, count));
+      q.scales.push_back(final_scale(dtype, span, e));
+      if (r.rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(dtype, q.scales.back(), e));
+    });
+  }
+  encode_all(q, w);
+  return q;
+}
+
+Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w) {
+  if (w.size() != like.rows * like.cols) return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), like.rows, like.cols);
+  LOOM_TRY_VOID(check_finite(w));
+  QuantizedMatrix q = like;
+  encode_all(q, w);
+  return q;
+}
+
+std::vector<float> dequantize(const QuantizedMatrix& q) {
+  std::vector<float> out(q.rows * q.cols);
+  each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
+    const double scale = q.scales.empty() ? 1.0 : q.scales[span];
+    const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
+    for (std::size_t i = first; i < first + count; ++i) out[i] = decode_one(q.dtype, q.code(i), scale, zero_point);
+  });
+  return out;
+}
+
+}  // namespace loom

@@ -1,0 +1,20 @@
+#include "io/hostile_test.h"
+
+#include <atomic>
+#include <new>
+
+namespace {
+std::atomic<std::size_t> g_allocated{0};
+}
+
+void* operator new(std::size_t n) {
+  g_allocated += n;
+  if (void* p = std::malloc(n == 0 ? 1 : n)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace loom {
+std::size_t allocated_bytes() { return g_allocated; }
+}  // namespace loom

@@ -1,0 +1,119 @@
+#include <algorithm>
+
+#include "core/checked.h"
+#include "core/json.h"
+#include "io/byte_reader.h"
+#include "io/safetensors/safetensors.h"
+#include "io/safetensors/safetensors_types.h"
+
+namespace loom {
+
+class SafetensorsParser {
+ public:
+  explicit SafetensorsParser(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  Result<SafetensorsFile> parse() {
+    ByteReader in(bytes_);
+    LOOM_TRY(const auto length, in.number<std::uint64_t>("the header's length"));
+    if (length > kMaxSafetensorsHeader) return fail(Code::LimitExceeded, "offset 0: a header of {} bytes, at most {} are read", length, kMaxSafetensorsHeader);
+    LOOM_TRY(const auto text, in.take(length, "the header"));
+    if (text.empty() || text[0] != std::byte{'{'}) return fail(Code::CorruptData, "offset 8: the header is no JSON object");
+    auto header = parse_json(as_text(text), {.max_bytes = kMaxSafetensorsHeader, .max_depth = 4});
+    if (!header) return at("header at offset 8", header.error());
+    data_ = bytes_.subspan(in.offset());
+    const auto* entries = header->get_ptr<const Json::object_t*>();
+    if (!entries) return fail(Code::CorruptData, "offset 8: the header is no JSON object");
+    out_.tensors_.reserve(entries->size());
+    for (const auto& [name, value] : *entries)
+      if (auto done = name == "__metadata__" ? metadata(value) : tensor(name, value); !done)
+        return at(fmt::format("header, \"{}\"", printable(name)), done.error());
+    LOOM_TRY_VOID(check_layout());
+    std::sort(out_.tensors_.begin(), out_.tensors_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return std::move(out_);
+  }
+
+ private:
+  Result<void> metadata(const Json& value) {
+    const auto* entries = value.get_ptr<const Json::object_t*>();
+    if (!entries) return fail(Code::CorruptData, "not an object");
+    for (const auto& [key, text] : *entries) {
+      if (!as_string(text)) return fail(Code::CorruptData, "\"{}\" is no string", printable(key));
+      out_.metadata_[key] = *as_string(text);
+    }
+    return {};
+  }
+
+  Result<void> tensor(const std::string& name, const Json& value) {
+    const Json *dtype = find(value, "dtype"), *shape = find(value, "shape"), *offsets = find(value, "data_offsets");
+    if (!dtype || !as_string(*dtype) || !shape || !shape->is_array() || !offsets || !offsets->is_array() || value.size() != 3)
+      return fail(Code::CorruptData, "expected an object of dtype, shape and data_offsets");
+    SafeTensor t;
+    t.name = name;
+    const auto* type = std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.name == *as_string(*dtype); });
+    if (type == std::end(kSafetensorsTypes)) return fail(Code::Unsupported, "element type \"{}\" is not read", printable(*as_string(*dtype)));
+    t.dtype = type->dtype;
+    t.is_bool = type->name == "BOOL";
+    if (shape->size() > kMaxSafetensorsRank) return fail(Code::CorruptData, "{} axes, at most {}", shape->size(), kMaxSafetensorsRank);
+    std::size_t size = info(t.dtype).block_bytes;
+    for (const Json& extent : *shape) {
+      LOOM_TRY(const std::size_t n, count(extent, "an extent"));
+      t.shape.push_back(n);
+      LOOM_TRY(size, checked_mul(size, n));
+    }
+    if (offsets->size() != 2) return fail(Code::CorruptData, "data_offsets has {} numbers, expected 2", offsets->size());
+    LOOM_TRY(const std::size_t begin, count((*offsets)[0], "data_offsets[0]"));
+    LOOM_TRY(const std::size_t end, count((*offsets)[1], "data_offsets[1]"));
+    if (begin > end || end > data_.size()) return fail(Code::CorruptData, "bytes {} to {} leave the {} bytes of data", begin, end, data_.size());
+    if (end - begin != size) return fail(Code::CorruptData, "{} bytes of data, shape and type need {}", end - begin, size);
+    t.offset = bytes_.size() - data_.size() + begin;
+    t.bytes = data_.subspan(begin, size);
+    out_.tensors_.push_back(std::move(t));
+    return {};
+  }
+
+  static Result<std::size_t> count(const Json& value, const char* what) {
+    const auto n = value.is_number_integer() ? as_int(value) : std::nullopt;
+    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > std::uint64_t{1} << 48 || static_cast<std::uint64_t>(*n) > SIZE_MAX)
+      return fail(Code::CorruptData, "{} is no count", what);
+    return static_cast<std::size_t>(*n);
+  }
+
+  // The data has no gaps, no overlaps and nothing behind it.
+  Result<void> check_layout() {
+    std::sort(out_.tensors_.begin(), out_.tensors_.end(), [](const auto& a, const auto& b) {
+      return a.offset != b.offset ? a.offset < b.offset : a.bytes.size() < b.bytes.size();
+    });
+    std::size_t expected = bytes_.size() - data_.size();
+    for (const SafeTensor& t : out_.tensors_) {
+      if (t.offset != expected)
+        return fail(Code::CorruptData, "offset {}: tensor \"{}\" should start at {}: the data has an overlap or a gap", t.offset, printable(t.name), expected);
+      expected += t.bytes.size();
+    }
+    if (expected != bytes_.size()) return fail(Code::CorruptData, "offset {}: {} bytes that no tensor names", expected, bytes_.size() - expected);
+    return {};
+  }
+
+  std::span<const std::byte> bytes_, data_;
+  SafetensorsFile out_;
+};
+
+Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes) { return SafetensorsParser(bytes).parse(); }
+
+Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const MappedFile> file) {
+  auto parsed = parse(file->bytes());
+  if (!parsed) return at(file->path(), parsed.error());
+  parsed->file_ = std::move(file);
+  return parsed;
+}
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
+  LOOM_TRY(auto file, MappedFile::open(path));
+  return parse(std::move(file));
+}
+
+const SafeTensor* SafetensorsFile::tensor(std::string_view name) const {
+  const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name, [](const SafeTensor& t, std::string_view n) { return t.name < n; });
+  return it != tensors_.end() && it->name == name ? &*it : nullptr;
+}
+
+}  // namespace loom

@@ -1,0 +1,264 @@
+// config.json of transformers. Every key is one that is honoured, one that cannot change a number, or an error: a model that is
+// silently read wrong is worse than one that is refused.
+
+#include <algorithm>
+#include <array>
+
+#include "io/byte_reader.h"
+#include "lm/model_config.h"
+
+namespace loom {
+namespace {
+
+constexpr const char* kSupported = "llama, mistral, qwen2, qwen3";
+
+// Honoured below.
+constexpr std::string_view kHonoured[] = {
+    "model_type", "architectures", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+    "head_dim", "vocab_size", "max_position_embeddings", "rms_norm_eps", "rope_theta", "rope_scaling", "rope_parameters",
+    "partial_rotary_factor", "sliding_window", "use_sliding_window", "max_window_layers", "layer_types", "attention_bias", "mlp_bias",
+    "tie_word_embeddings", "hidden_act", "bos_token_id", "eos_token_id", "pad_token_id"};
+
+// Training, bookkeeping, execution and default sampling: no effect on logits.
+constexpr std::string_view kIgnorable[] = {
+    "torch_dtype", "dtype", "transformers_version", "_name_or_path", "name_or_path", "use_cache", "initializer_range", "pretraining_tp",
+    "attention_dropout", "hidden_dropout", "tokenizer_class", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
+    "id2label", "label2id", "problem_type", "task_specific_params", "finetuning_task", "torchscript", "use_bfloat16", "return_dict",
+    "output_attentions", "output_hidden_states", "is_llama_config", "transformers.js_config", "unsloth_version", "unsloth_fixed",
+    "chunk_size_feed_forward", "decoder_start_token_id", "sep_token_id", "prefix", "tf_legacy_loss", "do_sample", "early_stopping",
+    "length_penalty", "max_length", "min_length", "num_beams", "num_beam_groups", "temperature", "top_k", "top_p", "typical_p",
+    "repetition_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "num_return_sequences", "diversity_penalty",
+    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "forced_bos_token_id",
+    "forced_eos_token_id", "output_scores", "return_dict_in_generate", "remove_invalid_values", "unk_token_id"};
+
+// Options that are off: other values change numbers.
+constexpr std::string_view kMustBeOff[] = {"is_decoder", "is_encoder_decoder", "add_cross_attention", "tie_encoder_decoder", "rope_interleaved",
+                                           "pruned_heads", "cross_attention_hidden_size"};
+
+template <std::size_t N>
+bool contains(const std::string_view (&list)[N], std::string_view key) { return std::find(std::begin(list), std::end(list), key) != std::end(list); }
+
+bool is_off(const Json& value) { return value.is_null() || as_bool(value) == false || ((value.is_object() || value.is_array()) && value.empty()); }
+
+Result<void> check_keys(const Json& config) {
+  for (const auto& [key, value] : *config.get_ptr<const Json::object_t*>()) {
+    if (value.is_null() || contains(kHonoured, key) || contains(kIgnorable, key)) continue;
+    if (key == "quantization_config" || key == "auto_map")
+      return fail(Code::Unsupported, "/{}: {} is not supported", key, key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
+    if (!contains(kMustBeOff, key)) return fail(Code::UnknownKey, "/{}: an unknown key; it might change results, so the model is refused", printable(key));
+    if (!is_off(value)) return fail(Code::Unsupported, "/{}: this option is not supported", key);
+  }
+  return {};
+}
+
+// Typed reads of one object's members. A missing or null member leaves `to` as it is, unless it is required.
+class Fields {
+ public:
+  Fields(const Json& object, std::string place) : object_(object), place_(std::move(place)) {}
+
+  const Json* get(const char* key) const {
+    const Json* value = find(object_, key);
+    return value && !value->is_null() ? value : nullptr;
+  }
+  Result<void> integer(const char* key, std::int64_t& to, bool required = false) const {
+    return read(key, to, required, "an integer", [](const Json& v) { return v.is_number_integer() ? as_int(v) : std::nullopt; });
+  }
+  Result<void> number(const char* key, double& to, bool required = false) const { return read(key, to, required, "a number", [](const Json& v) { return as_number(v); }); }
+  Result<void> boolean(const char* key, bool& to) const { return read(key, to, false, "true or false", [](const Json& v) { return as_bool(v); }); }
+  Result<void> text(const char* key, std::string& to, bool required = false) const {
+    return read(key, to, required, "a string", [](const Json& v) { return as_string(v) ? std::optional(*as_string(v)) : std::nullopt; });
+  }
+
+ private:
+  template <class T, class Read>
+  Result<void> read(const char* key, T& to, bool required, const char* what, Read as) const {
+    const Json* value = get(key);
+    if (!value && !required) return {};
+    if (!value) return fail(Code::InvalidConfig, "{}/{} is missing, expected {}", place_, key, what);
+    const auto found = as(*value);
+    if (!found) return fail(Code::InvalidConfig, "{}/{} is {}, expected {}", place_, key, printable(dump_json(*value)), what);
+    to = *found;
+    return {};
+  }
+  const Json& object_;
+  std::string place_;
+};
+
+Result<void> check_architecture(const Json& config, const std::string& type) {
+  const Json* list = find(config, "architectures");
+  if (!list || list->is_null()) return {};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kClasses = {
+      {{"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}}};
+  const auto wanted = std::find_if(kClasses.begin(), kClasses.end(), [&](const auto& c) { return c.first == type; })->second;
+  if (!list->is_array() || list->size() != 1 || !as_string((*list)[0]) || *as_string((*list)[0]) != wanted)
+    return fail(Code::Unsupported, "/architectures is {}, expected [\"{}\"]", printable(dump_json(*list)), wanted);
+  return {};
+}
+
+// "linear", "llama3", "yarn" with their numbers; anything else changes angles in a way that is not implemented.
+Result<void> read_rope(const Json& rope, const std::string& place, ModelConfig& c) {
+  if (!rope.is_object()) return fail(Code::InvalidConfig, "{} is {}, expected an object", place, printable(dump_json(rope)));
+  const Fields in(rope, place);
+  std::string type = "default";
+  LOOM_TRY_VOID(in.text("type", type));  // the older name
+  LOOM_TRY_VOID(in.text("rope_type", type));
+  RopeScaling& s = c.rope_scaling;
+  std::vector<std::string_view> used = {"type", "rope_type", "rope_theta", "partial_rotary_factor"};
+  if (type == "linear") s.type = RopeScalingType::Linear, used.insert(used.end(), {"factor"});
+  else if (type == "llama3") s.type = RopeScalingType::Llama3, used.insert(used.end(), {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
+  else if (type == "yarn") s.type = RopeScalingType::Yarn, used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor"});
+  else if (type != "default") return fail(Code::Unsupported, "{}: type \"{}\" is not supported; linear, llama3 and yarn are", place, printable(type));
+  for (const auto& [key, value] : *rope.get_ptr<const Json::object_t*>())
+    if (!value.is_null() && std::find(used.begin(), used.end(), key) == used.end())
+      return fail(Code::Unsupported, "{}/{}: not a key of type \"{}\"", place, printable(key), type);
+  const bool llama3 = s.type == RopeScalingType::Llama3;
+  LOOM_TRY_VOID(in.number("factor", s.factor, s.type != RopeScalingType::None));
+  LOOM_TRY_VOID(in.number("low_freq_factor", s.low_freq_factor, llama3));
+  LOOM_TRY_VOID(in.number("high_freq_factor", s.high_freq_factor, llama3));
+  if (s.type == RopeScalingType::Yarn) s.original_max_position_embeddings = c.max_position_embeddings;
+  LOOM_TRY_VOID(in.integer("original_max_position_embeddings", s.original_max_position_embeddings, llama3));
+  LOOM_TRY_VOID(in.number("beta_fast", s.beta_fast));
+  LOOM_TRY_VOID(in.number("beta_slow", s.beta_slow));
+  double attention_factor = 0;
+  LOOM_TRY_VOID(in.number("attention_factor", attention_factor));
+  if (in.get("attention_factor")) s.attention_factor = attention_factor;
+  // Version 5 keeps these two here instead of at the top.
+  LOOM_TRY_VOID(in.number("rope_theta", c.rope_theta));
+  return in.number("partial_rotary_factor", c.partial_rotary_factor);
+}
+
+Result<void> read_positions(const Fields& in, ModelConfig& c) {
+  LOOM_TRY_VOID(in.number("rope_theta", c.rope_theta));
+  LOOM_TRY_VOID(in.number("partial_rotary_factor", c.partial_rotary_factor));
+  const Json *older = in.get("rope_scaling"), *newer = in.get("rope_parameters");
+  if (older && newer && *older != *newer) return fail(Code::InvalidConfig, "/rope_scaling and /rope_parameters are both there and differ");
+  const double top_theta = c.rope_theta, top_partial = c.partial_rotary_factor;
+  if (newer) LOOM_TRY_VOID(read_rope(*newer, "/rope_parameters", c));
+  if (older && !newer) LOOM_TRY_VOID(read_rope(*older, "/rope_scaling", c));
+  if ((in.get("rope_theta") && c.rope_theta != top_theta) || (in.get("partial_rotary_factor") && c.partial_rotary_factor != top_partial))
+    return fail(Code::InvalidConfig, "/rope_theta or /partial_rotary_factor stands in two places with two values");
+  return {};
+}
+
+Result<void> read_window(const Fields& in, ModelConfig& c) {
+  LOOM_TRY_VOID(in.integer("sliding_window", c.sliding_window));
+  const bool is_qwen = c.architecture == "qwen2" || c.architecture == "qwen3";
+  if (c.architecture == "llama" && c.sliding_window != 0) return fail(Code::Unsupported, "/sliding_window: models of type llama have none");
+  bool use = !is_qwen;
+  LOOM_TRY_VOID(in.boolean("use_sliding_window", use));
+  std::int64_t first = is_qwen ? 28 : 0;  // transformers' default of max_window_layers
+  LOOM_TRY_VOID(in.integer("max_window_layers", first));
+  if (!use) c.sliding_window = 0;
+  const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
+  const Json* types = in.get("layer_types");
+  if (types) {
+    if (!types->is_array() || types->size() != layers) return fail(Code::InvalidConfig, "/layer_types: expected a list of {} names", layers);
+    for (const Json& t : *types) {
+      const std::string* kind = as_string(t);
+      if (!kind || (*kind != "full_attention" && *kind != "sliding_attention"))
+        return fail(Code::Unsupported, "/layer_types: {} is not supported; full_attention and sliding_attention are", printable(dump_json(t)));
+      c.layer_slides.push_back(*kind == "sliding_attention");
+    }
+  } else {
+    for (std::size_t i = 0; i < layers; ++i) c.layer_slides.push_back(!is_qwen || static_cast<std::int64_t>(i) >= first);
+  }
+  const bool any = std::find(c.layer_slides.begin(), c.layer_slides.end(), 1) != c.layer_slides.end();
+  if (types && any && c.sliding_window == 0) return fail(Code::InvalidConfig, "/layer_types has sliding layers, but no sliding_window is in use");
+  if (c.sliding_window == 0 || !any) c.sliding_window = 0, c.layer_slides.clear();
+  return {};
+}
+
+Result<void> read_biases(const Fields& in, ModelConfig& c) {
+  bool attention = false;
+  LOOM_TRY_VOID(in.boolean("attention_bias", attention));
+  LOOM_TRY_VOID(in.boolean("mlp_bias", c.mlp_bias));
+  // Which classes of transformers read these two keys; the others have fixed biases and ignore them.
+  if (attention && c.architecture != "llama" && c.architecture != "qwen3") return fail(Code::Unsupported, "/attention_bias: models of type {} have no such option", c.architecture);
+  if (c.mlp_bias && c.architecture != "llama") return fail(Code::Unsupported, "/mlp_bias: models of type {} have no such option", c.architecture);
+  c.qkv_bias = attention || c.architecture == "qwen2";
+  c.o_bias = attention;
+  c.qk_norm = c.architecture == "qwen3";
+  return {};
+}
+
+Result<std::vector<std::int64_t>> token_ids(const Json& value, const char* place) {
+  std::vector<std::int64_t> ids;
+  const auto add = [&](const Json& v) {
+    const auto id = v.is_number_integer() ? as_int(v) : std::nullopt;
+    if (id && *id >= 0) ids.push_back(*id);
+    return id.has_value();
+  };
+  bool ok = true;
+  if (value.is_array()) for (const Json& v : value) ok = ok && add(v);
+  else ok = value.is_null() || add(value);
+  if (!ok) return fail(Code::InvalidConfig, "{} is {}, expected an id or a list of ids", place, printable(dump_json(value)));
+  return ids;
+}
+
+void sort_unique(std::vector<std::int64_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+Result<void> read_sizes(const Fields& in, ModelConfig& c) {
+  LOOM_TRY_VOID(in.integer("hidden_size", c.hidden_size, true));
+  LOOM_TRY_VOID(in.integer("intermediate_size", c.intermediate_size, true));
+  LOOM_TRY_VOID(in.integer("num_hidden_layers", c.num_hidden_layers, true));
+  LOOM_TRY_VOID(in.integer("num_attention_heads", c.num_attention_heads, true));
+  LOOM_TRY_VOID(in.integer("vocab_size", c.vocab_size, true));
+  LOOM_TRY_VOID(in.integer("max_position_embeddings", c.max_position_embeddings, true));
+  if (c.num_hidden_layers < 1 || c.num_hidden_layers > 4096) return fail(Code::InvalidConfig, "/num_hidden_layers is {}, expected 1 to 4096", c.num_hidden_layers);
+  if (c.num_attention_heads < 1) return fail(Code::InvalidConfig, "/num_attention_heads is {}, expected at least 1", c.num_attention_heads);
+  c.num_key_value_heads = c.num_attention_heads;  // the first Llama configs do not name them
+  LOOM_TRY_VOID(in.integer("num_key_value_heads", c.num_key_value_heads, c.architecture != "llama"));
+  c.head_dim = c.architecture == "qwen3" ? 128 : c.hidden_size / c.num_attention_heads;
+  if (c.architecture != "qwen3" && !in.get("head_dim") && c.hidden_size % c.num_attention_heads != 0)
+    return fail(Code::InvalidConfig, "/hidden_size {} does not divide among {} heads", c.hidden_size, c.num_attention_heads);
+  LOOM_TRY_VOID(in.integer("head_dim", c.head_dim));
+  double eps = 1e-6;
+  LOOM_TRY_VOID(in.number("rms_norm_eps", eps));
+  if (!(eps > 0) || eps > 1) return fail(Code::InvalidConfig, "/rms_norm_eps is {}, expected above 0 and at most 1", eps);
+  c.rms_norm_eps = static_cast<float>(eps);
+  return {};
+}
+
+}  // namespace
+
+Result<ModelConfig> config_from_json(const Json& config) {
+  if (!config.is_object()) return fail(Code::InvalidConfig, "config.json is no JSON object");
+  const Fields in(config, "");
+  ModelConfig c;
+  LOOM_TRY_VOID(in.text("model_type", c.architecture, true));
+  if (c.architecture != "llama" && c.architecture != "mistral" && c.architecture != "qwen2" && c.architecture != "qwen3")
+    return fail(Code::Unsupported, "/model_type \"{}\" is not supported; supported are {}", printable(c.architecture), kSupported);
+  LOOM_TRY_VOID(check_architecture(config, c.architecture));
+  LOOM_TRY_VOID(check_keys(config));
+  LOOM_TRY_VOID(read_sizes(in, c));
+  LOOM_TRY_VOID(read_positions(in, c));
+  LOOM_TRY_VOID(read_window(in, c));
+  LOOM_TRY_VOID(read_biases(in, c));
+  LOOM_TRY_VOID(in.boolean("tie_word_embeddings", c.tie_word_embeddings));
+  LOOM_TRY_VOID(in.text("hidden_act", c.hidden_act));
+  LOOM_TRY_VOID(in.integer("bos_token_id", c.bos_token_id));
+  LOOM_TRY_VOID(in.integer("pad_token_id", c.pad_token_id));
+  if (const Json* eos = in.get("eos_token_id")) {
+    LOOM_TRY(c.eos_token_ids, token_ids(*eos, "/eos_token_id"));
+    sort_unique(c.eos_token_ids);
+  }
+  LOOM_TRY_VOID(check(c));
+  return c;
+}
+
+Result<void> add_generation_config(ModelConfig& config, const Json& generation_config) {
+  const Json* eos = find(generation_config, "eos_token_id");
+  if (!eos) return {};
+  LOOM_TRY(const auto ids, token_ids(*eos, "generation_config /eos_token_id"));
+  for (const std::int64_t id : ids) {
+    if (id >= config.vocab_size) return fail(Code::InvalidConfig, "generation_config /eos_token_id {} is outside the vocabulary of {}", id, config.vocab_size);
+    config.eos_token_ids.push_back(id);
+  }
+  sort_unique(config.eos_token_ids);
+  return {};
+}
+
+}  // namespace loom

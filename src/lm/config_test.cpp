@@ -1,0 +1,360 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "io/gguf/gguf_writer.h"
+#include "lm/model_config.h"
+#include "lm/tensor_names.h"
+
+namespace loom {
+namespace {
+
+std::string data_path(const std::string& name) {
+  const char* folder = std::getenv("LOOM_DATA");
+  return (folder ? std::string(folder) : std::string("LOOM_DATA is not set")) + "/" + name;
+}
+
+Result<ModelConfig> read(std::string_view text) {
+  LOOM_TRY(const Json config, parse_json(text));
+  return config_from_json(config);
+}
+
+// The published values; the second as transformers 5 writes it.
+constexpr std::string_view kSmolLm2 = R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":1,
+ "eos_token_id":2,"hidden_act":"silu","hidden_size":576,"initializer_range":0.041666666666666664,"intermediate_size":1536,"is_llama_config":true,
+ "max_position_embeddings":8192,"mlp_bias":false,"model_type":"llama","num_attention_heads":9,"num_hidden_layers":30,"num_key_value_heads":3,
+ "pad_token_id":2,"pretraining_tp":1,"rms_norm_eps":1e-05,"rope_interleaved":false,"rope_scaling":null,"rope_theta":100000,
+ "tie_word_embeddings":true,"torch_dtype":"bfloat16","transformers.js_config":{"kv_cache_dtype":{"q4f16":"float16"}},"transformers_version":"4.42.3",
+ "use_cache":true,"vocab_size":49152})";
+constexpr std::string_view kSmolLm2Version5 = R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":1,
+ "dtype":"bfloat16","eos_token_id":2,"head_dim":64,"hidden_act":"silu","hidden_size":576,"intermediate_size":1536,
+ "max_position_embeddings":8192,"mlp_bias":false,"model_type":"llama","num_attention_heads":9,"num_hidden_layers":30,"num_key_value_heads":3,
+ "pad_token_id":2,"rms_norm_eps":1e-05,"rope_parameters":{"rope_theta":100000,"rope_type":"default"},"tie_word_embeddings":true,
+ "transformers_version":"5.0.0","use_cache":true,"vocab_size":49152})";
+constexpr std::string_view kLlama31 = R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,128009],
+ "hidden_act":"silu","hidden_size":4096,"intermediate_size":14336,"max_position_embeddings":131072,"mlp_bias":false,"model_type":"llama",
+ "num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_scaling":{"factor":8.0,"low_freq_factor":1.0,
+ "high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"},"rope_theta":500000.0,"vocab_size":128256})";
+constexpr std::string_view kMistral = R"({"architectures":["MistralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
+ "intermediate_size":14336,"max_position_embeddings":32768,"model_type":"mistral","num_attention_heads":32,"num_hidden_layers":32,
+ "num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_theta":10000.0,"sliding_window":4096,"tie_word_embeddings":false,"vocab_size":32000})";
+constexpr std::string_view kQwen25 = R"({"architectures":["Qwen2ForCausalLM"],"attention_dropout":0.0,"bos_token_id":151643,"eos_token_id":151645,
+ "hidden_act":"silu","hidden_size":896,"intermediate_size":4864,"max_position_embeddings":32768,"max_window_layers":21,"model_type":"qwen2",
+ "num_attention_heads":14,"num_hidden_layers":24,"num_key_value_heads":2,"rms_norm_eps":1e-06,"rope_theta":1000000.0,"sliding_window":32768,
+ "tie_word_embeddings":true,"use_sliding_window":false,"vocab_size":151936})";
+constexpr std::string_view kQwen3 = R"({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
+ "hidden_act":"silu","hidden_size":1024,"intermediate_size":3072,"max_position_embeddings":40960,"max_window_layers":28,"model_type":"qwen3",
+ "num_attention_heads":16,"num_hidden_layers":28,"num_key_value_heads":8,"rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":1000000,
+ "sliding_window":null,"tie_word_embeddings":true,"use_sliding_window":false,"vocab_size":151936})";
+
+// `text` with one key set to another value.
+std::string with(std::string_view text, const char* key, std::string_view value) {
+  Json j = *parse_json(text);
+  j[key] = *parse_json(value);
+  return dump_json(j);
+}
+std::string without(std::string_view text, const char* key) {
+  Json j = *parse_json(text);
+  j.erase(key);
+  return dump_json(j);
+}
+
+void expect_smollm2(const ModelConfig& c) {
+  EXPECT_EQ(c.architecture, "llama");
+  EXPECT_EQ(c.hidden_size, 576);
+  EXPECT_EQ(c.intermediate_size, 1536);
+  EXPECT_EQ(c.num_hidden_layers, 30);
+  EXPECT_EQ(c.num_attention_heads, 9);
+  EXPECT_EQ(c.num_key_value_heads, 3);
+  EXPECT_EQ(c.head_dim, 64);
+  EXPECT_EQ(c.rotary_dim(), 64);
+  EXPECT_EQ(c.vocab_size, 49152);
+  EXPECT_EQ(c.max_position_embeddings, 8192);
+  EXPECT_EQ(c.rms_norm_eps, 1e-5f);
+  EXPECT_EQ(c.rope_theta, 100000.0);
+  EXPECT_EQ(c.rope_scaling.type, RopeScalingType::None);
+  EXPECT_EQ(c.sliding_window, 0);
+  EXPECT_FALSE(c.qkv_bias || c.o_bias || c.mlp_bias || c.qk_norm);
+  EXPECT_TRUE(c.tie_word_embeddings);
+  EXPECT_EQ(c.bos_token_id, 1);
+  EXPECT_EQ(c.pad_token_id, 2);
+  EXPECT_EQ(c.eos_token_ids, (std::vector<std::int64_t>{2}));
+}
+
+TEST(ModelConfig, F_53_one_model_from_three_sources_is_one_config) {
+  const auto older = read(kSmolLm2), newer = read(kSmolLm2Version5);
+  ASSERT_TRUE(older) << older.error().message;
+  ASSERT_TRUE(newer) << newer.error().message;
+  expect_smollm2(*older);
+  expect_smollm2(*newer);
+  const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
+  ASSERT_TRUE(file) << file.error().message;
+  const auto gguf = config_from_gguf(*file);
+  ASSERT_TRUE(gguf) << gguf.error().message;
+  expect_smollm2(*gguf);
+}
+
+TEST(ModelConfig, F_53_llama3_rope) {
+  const auto c = read(kLlama31);
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->rope_scaling.type, RopeScalingType::Llama3);
+  EXPECT_EQ(c->rope_scaling.factor, 8);
+  EXPECT_EQ(c->rope_scaling.low_freq_factor, 1);
+  EXPECT_EQ(c->rope_scaling.high_freq_factor, 4);
+  EXPECT_EQ(c->rope_scaling.original_max_position_embeddings, 8192);
+  EXPECT_EQ(c->head_dim, 128);
+  EXPECT_FALSE(c->tie_word_embeddings);
+  EXPECT_EQ(c->eos_token_ids, (std::vector<std::int64_t>{128001, 128008, 128009}));
+}
+
+TEST(ModelConfig, F_53_sliding_windows) {
+  const auto mistral = read(kMistral);
+  ASSERT_TRUE(mistral) << mistral.error().message;
+  EXPECT_EQ(mistral->window_of_layer(0), 4096);
+  EXPECT_EQ(mistral->window_of_layer(31), 4096);
+  const auto off = read(kQwen25);
+  ASSERT_TRUE(off) << off.error().message;
+  EXPECT_EQ(off->window_of_layer(23), 0);
+  const auto on = read(with(kQwen25, "use_sliding_window", "true"));
+  ASSERT_TRUE(on) << on.error().message;
+  EXPECT_EQ(on->window_of_layer(20), 0);
+  EXPECT_EQ(on->window_of_layer(21), 32768);
+  std::string types = "[";
+  for (int i = 0; i < 24; ++i) types += fmt::format("{}\"{}\"", i ? "," : "", i % 2 ? "sliding_attention" : "full_attention");
+  const auto listed = read(with(with(kQwen25, "use_sliding_window", "true"), "layer_types", types + "]"));
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_EQ(listed->window_of_layer(2), 0);
+  EXPECT_EQ(listed->window_of_layer(3), 32768);
+  EXPECT_EQ(read(with(kQwen25, "layer_types", types + "]")).error().code, Code::InvalidConfig);  // sliding layers without a window
+  EXPECT_EQ(read(with(kQwen25, "layer_types", R"(["full_attention"])")).error().code, Code::InvalidConfig);
+  EXPECT_EQ(read(with(kSmolLm2, "sliding_window", "64")).error().code, Code::Unsupported);
+}
+
+TEST(ModelConfig, G_96_biases_and_norms_by_family) {
+  const auto qwen2 = read(kQwen25), qwen3 = read(kQwen3), biased = read(with(with(kSmolLm2, "attention_bias", "true"), "mlp_bias", "true"));
+  ASSERT_TRUE(qwen2 && qwen3 && biased);
+  EXPECT_TRUE(qwen2->qkv_bias && !qwen2->o_bias && !qwen2->qk_norm);
+  EXPECT_TRUE(!qwen3->qkv_bias && !qwen3->o_bias && qwen3->qk_norm);
+  EXPECT_EQ(qwen3->head_dim, 128);
+  EXPECT_TRUE(biased->qkv_bias && biased->o_bias && biased->mlp_bias);
+  EXPECT_EQ(read(with(kMistral, "attention_bias", "true")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(without(kQwen3, "head_dim"))->head_dim, 128);
+}
+
+TEST(ModelConfig, F_53_rope_scaling_types) {
+  const auto linear = read(with(kSmolLm2, "rope_scaling", R"({"type":"linear","factor":2.5})"));
+  ASSERT_TRUE(linear) << linear.error().message;
+  EXPECT_EQ(linear->rope_scaling.type, RopeScalingType::Linear);
+  EXPECT_EQ(linear->rope_scaling.factor, 2.5);
+  const auto yarn = read(with(kQwen25, "rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":32768})"));
+  ASSERT_TRUE(yarn) << yarn.error().message;
+  EXPECT_EQ(yarn->rope_scaling.type, RopeScalingType::Yarn);
+  EXPECT_EQ(yarn->rope_scaling.beta_fast, 32);
+  EXPECT_FALSE(yarn->rope_scaling.attention_factor);
+  for (const char* bad : {R"({"type":"dynamic","factor":2})", R"({"rope_type":"longrope","factor":2})", R"({"type":"linear"})", R"({"type":"linear","factor":0})",
+                          R"({"type":"linear","factor":"2"})", R"({"type":"linear","factor":2,"mscale":1})", R"({"rope_type":"llama3","factor":8})", "[1]", "3"})
+    EXPECT_FALSE(read(with(kSmolLm2, "rope_scaling", bad))) << bad;
+  EXPECT_FALSE(read(with(kSmolLm2, "rope_parameters", R"({"rope_theta":5,"rope_type":"default"})"))) << "two values of rope_theta";
+  EXPECT_FALSE(read(with(kSmolLm2, "partial_rotary_factor", "0.01")));
+  EXPECT_EQ(read(with(kSmolLm2, "partial_rotary_factor", "0.5"))->rotary_dim(), 32);
+}
+
+TEST(ModelConfig, F_54_refuses_by_name) {
+  for (const char* type : {"gemma2", "phi", "mixtral", "gpt2", "qwen2_moe", "llava", ""}) {
+    const auto refused = read(with(kSmolLm2, "model_type", fmt::format("\"{}\"", type)));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::Unsupported);
+    EXPECT_NE(refused.error().message.find(fmt::format("\"{}\"", type)), std::string::npos);
+    EXPECT_NE(refused.error().message.find("llama, mistral, qwen2, qwen3"), std::string::npos);
+  }
+  EXPECT_EQ(read(with(kSmolLm2, "architectures", R"(["LlamaForSequenceClassification"])")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "quantization_config", R"({"quant_method":"gptq"})")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "auto_map", R"({"AutoModel":"x.y"})")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "hidden_act", "\"gelu\"")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "rope_interleaved", "true")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "logit_scale", "0.5")).error().code, Code::UnknownKey);
+  EXPECT_TRUE(read(with(kSmolLm2, "logit_scale", "null")));
+}
+
+TEST(ModelConfig, F_53_missing_and_impossible_values) {
+  for (const char* key : {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
+    EXPECT_EQ(read(without(kSmolLm2, key)).error().code, Code::InvalidConfig) << key;
+    EXPECT_FALSE(read(with(kSmolLm2, key, "0"))) << key;
+    EXPECT_FALSE(read(with(kSmolLm2, key, "-1"))) << key;
+    EXPECT_FALSE(read(with(kSmolLm2, key, "9223372036854775807"))) << key;
+    EXPECT_FALSE(read(with(kSmolLm2, key, "1.5"))) << key;
+    EXPECT_FALSE(read(with(kSmolLm2, key, "[]"))) << key;
+  }
+  EXPECT_FALSE(read(with(kSmolLm2, "num_key_value_heads", "0")));
+  EXPECT_FALSE(read(with(kSmolLm2, "num_key_value_heads", "2")));
+  EXPECT_FALSE(read(with(kSmolLm2, "num_attention_heads", "7")));
+  EXPECT_FALSE(read(with(kSmolLm2, "rms_norm_eps", "0")));
+  EXPECT_FALSE(read(with(kSmolLm2, "rms_norm_eps", "1e300")));
+  EXPECT_FALSE(read(with(kSmolLm2, "rope_theta", "-1")));
+  EXPECT_FALSE(read(with(kSmolLm2, "head_dim", "63")));
+  EXPECT_FALSE(read(with(kSmolLm2, "eos_token_id", "49152")));
+  EXPECT_FALSE(read(with(kSmolLm2, "eos_token_id", "[1,\"2\"]")));
+  EXPECT_FALSE(read("[]"));
+  EXPECT_TRUE(read(with(kSmolLm2, "eos_token_id", "null"))->eos_token_ids.empty());
+}
+
+TEST(ModelConfig, X_23_generation_config_adds_stop_tokens) {
+  auto c = *read(kSmolLm2);
+  ASSERT_TRUE(add_generation_config(c, *parse_json(R"({"eos_token_id":[7,2,0]})")));
+  EXPECT_EQ(c.eos_token_ids, (std::vector<std::int64_t>{0, 2, 7}));
+  EXPECT_TRUE(add_generation_config(c, *parse_json("{}")));
+  EXPECT_FALSE(add_generation_config(c, *parse_json(R"({"eos_token_id":49152})")));
+}
+
+TEST(ModelConfig, F_01_survives_damage) {
+  const std::string good(kSmolLm2);
+  for (std::size_t n = 0; n < good.size(); ++n) ASSERT_FALSE(read(std::string_view(good).substr(0, n)));
+  for (std::size_t i = 0; i < good.size(); ++i)
+    for (const int change : {0x01, 0x02, 0x10, 0x80}) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ change);
+      if (const auto c = read(bad)) { ASSERT_TRUE(check(*c)) << bad; }
+    }
+}
+
+// A model of two layers, its tensors all zeros.
+GgufWriter tiny(const std::string& architecture) {
+  GgufWriter w;
+  w.set("general.architecture", architecture);
+  const auto key = [&](const char* k) { return architecture + "." + k; };
+  w.set(key("block_count"), std::uint32_t{2});
+  w.set(key("context_length"), std::uint32_t{128});
+  w.set(key("embedding_length"), std::uint32_t{64});
+  w.set(key("feed_forward_length"), std::uint32_t{96});
+  w.set(key("attention.head_count"), std::uint32_t{4});
+  w.set(key("attention.head_count_kv"), std::uint32_t{2});
+  w.set(key("attention.layer_norm_rms_epsilon"), 1e-6f);
+  w.set("tokenizer.ggml.eos_token_id", std::uint32_t{3});
+  w.set("tokenizer.ggml.eot_token_id", std::uint32_t{1});
+  return w;
+}
+
+Result<ModelConfig> read(const GgufWriter& w, const ModelConfig* tensors_of = nullptr) {
+  GgufWriter copy = w;
+  std::vector<std::vector<std::byte>> keep;
+  if (tensors_of)
+    for (const TensorPlace place : expected_tensors(*tensors_of)) {
+      const auto shape = expected_shape(*tensors_of, place.role);
+      std::size_t n = 4;
+      for (const std::size_t extent : shape) n *= extent;
+      LOOM_TRY_VOID(copy.add_tensor(gguf_name(place), DType::float32, shape, [n]() -> Result<std::vector<std::byte>> {
+        std::vector<std::byte> ones(n);
+        for (std::size_t i = 0; i < n; i += 4) store_le(ones.data() + i, 1.0f);
+        return ones;
+      }));
+    }
+  const std::string path = ::testing::TempDir() + "loom_config.gguf";
+  LOOM_TRY_VOID(copy.write(path));
+  LOOM_TRY(const auto file, GgufFile::open(path));
+  return config_from_gguf(file);
+}
+
+TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
+  ModelConfig c;
+  c.hidden_size = 64, c.intermediate_size = 96, c.num_hidden_layers = 2, c.num_attention_heads = 4, c.num_key_value_heads = 2;
+  c.head_dim = 16, c.vocab_size = 10, c.max_position_embeddings = 128;
+  for (const bool on : {false, true}) {
+    c.qkv_bias = c.o_bias = c.mlp_bias = c.qk_norm = c.tie_word_embeddings = on;
+    if (on) c.rope_freq_factors.assign(8, 1.0f);
+    for (const char* architecture : {"llama", "qwen2", "qwen3"}) {
+      const auto got = read(tiny(architecture), &c);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(got->vocab_size, 10);
+      EXPECT_EQ(got->head_dim, 16);
+      EXPECT_EQ(got->qkv_bias, on);
+      EXPECT_EQ(got->o_bias, on);
+      EXPECT_EQ(got->mlp_bias, on);
+      EXPECT_EQ(got->qk_norm, on);
+      EXPECT_EQ(got->tie_word_embeddings, on);
+      EXPECT_EQ(got->rope_freq_factors, c.rope_freq_factors);
+      EXPECT_EQ(got->eos_token_ids, (std::vector<std::int64_t>{1, 3}));
+      EXPECT_EQ(expected_tensors(*got), expected_tensors(c));
+    }
+  }
+}
+
+TEST(ModelConfig, F_54_gguf_refusals) {
+  const auto code = [](GgufWriter w) { const auto c = read(w); return c ? Code{} : c.error().code; };
+  auto base = tiny("llama");
+  base.set("llama.vocab_size", std::uint32_t{10});
+  EXPECT_EQ(code(base), Code{});
+  const auto set = [&](const char* key, auto value) {
+    GgufWriter w = base;
+    w.set(key, value);
+    return code(w);
+  };
+  EXPECT_EQ(code(tiny("gemma2")), Code::Unsupported);
+  EXPECT_EQ(set("general.type", "adapter"), Code::Unsupported);
+  EXPECT_EQ(set("split.count", std::uint16_t{2}), Code::Unsupported);
+  EXPECT_EQ(set("llama.expert_count", std::uint32_t{8}), Code::Unsupported);
+  EXPECT_EQ(set("llama.expert_count", std::uint32_t{0}), Code{});
+  EXPECT_EQ(set("llama.logit_scale", 0.5f), Code::UnknownKey);
+  EXPECT_EQ(set("llama.attention.causal", false), Code::Unsupported);
+  EXPECT_EQ(set("llama.attention.value_length", std::uint32_t{8}), Code::Unsupported);
+  EXPECT_EQ(set("llama.attention.head_count", std::vector<std::uint32_t>{4, 4}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.attention.head_count", std::uint32_t{0}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.block_count", std::int64_t{-1}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.block_count", std::uint64_t{1} << 63), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.rope.dimension_count", std::uint32_t{17}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.rope.scaling.type", "longrope"), Code::Unsupported);
+  EXPECT_EQ(set("llama.rope.scaling.type", "linear"), Code::InvalidConfig);  // without its factor
+  EXPECT_EQ(set("llama.rope.scaling.factor", 2.0f), Code{});
+  EXPECT_EQ(set("llama.rope.scaling.attn_factor", 2.0f), Code::Unsupported);
+  EXPECT_EQ(set("llama.attention.layer_norm_rms_epsilon", 0.0f), Code::InvalidConfig);
+  for (const char* vocab : {"bert-bge", "gemma-4", "gpt-2", "phi-3"}) {
+    const auto file = GgufFile::open(data_path(fmt::format("vocabs/{}.gguf", vocab)));
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_EQ(config_from_gguf(*file).error().code, Code::Unsupported) << vocab;
+  }
+}
+
+TEST(TensorNames, F_51_both_ways) {
+  ModelConfig c = *read(with(with(kSmolLm2, "attention_bias", "true"), "mlp_bias", "true"));
+  c.qk_norm = true, c.tie_word_embeddings = false;
+  const auto all = expected_tensors(c);
+  EXPECT_EQ(all.size(), 3u + 30 * 18);
+  for (const TensorPlace place : all) {
+    EXPECT_EQ(place_from_hf(hf_name(place)), place) << hf_name(place);
+    EXPECT_EQ(place_from_gguf(gguf_name(place)), place) << gguf_name(place);
+    EXPECT_FALSE(expected_shape(c, place.role).empty());
+  }
+  EXPECT_EQ(hf_name({TensorRole::Q, 7}), "model.layers.7.self_attn.q_proj.weight");
+  EXPECT_EQ(gguf_name({TensorRole::Down, 12}), "blk.12.ffn_down.weight");
+  for (const char* bad : {"", "model.layers.1.input_layernorm", "model.layers.01.input_layernorm.weight", "model.layers..input_layernorm.weight",
+                          "model.layers.-1.input_layernorm.weight", "model.layers.99999999999999999999.input_layernorm.weight", "model.layers.1.", "blk.1.attn_q.weight"})
+    EXPECT_EQ(place_from_hf(bad), std::nullopt) << bad;
+  EXPECT_TRUE(is_ignorable_hf("model.layers.3.self_attn.rotary_emb.inv_freq"));
+  EXPECT_FALSE(is_ignorable_hf("model.layers.3.self_attn.q_proj.weight"));
+}
+
+TEST(TensorNames, F_41_every_tensor_of_a_real_model_has_its_place_and_shape) {
+  const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
+  ASSERT_TRUE(file) << file.error().message;
+  const auto config = config_from_gguf(*file);
+  ASSERT_TRUE(config);
+  const auto expected = expected_tensors(*config);
+  EXPECT_EQ(expected.size(), file->tensors().size());
+  for (const TensorPlace place : expected) {
+    const GgufTensor* t = file->tensor(gguf_name(place));
+    ASSERT_TRUE(t) << gguf_name(place);
+    EXPECT_EQ(std::vector<std::size_t>(t->shape().begin(), t->shape().end()), expected_shape(*config, place.role));
+  }
+}
+
+TEST(TensorNames, F_41_rows_of_q_and_k) {
+  // Within a head of eight rows, half-split row i pairs with i + 4; interleaved, 2i with 2i + 1.
+  const std::size_t expected[] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
+  for (std::size_t r = 0; r < 16; ++r) EXPECT_EQ(gguf_row(r, 8), expected[r]);
+  EXPECT_TRUE(has_interleaved_rows("llama", TensorRole::Q));
+  EXPECT_TRUE(has_interleaved_rows("llama", TensorRole::KBias));
+  EXPECT_FALSE(has_interleaved_rows("llama", TensorRole::V));
+  EXPECT_FALSE(has_interleaved_rows("qwen2", TensorRole::Q));
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,68 @@
+#pragma once
+// What a decoder-only language model is, whatever file it came from: sizes, positions, biases, special tokens.
+// Sources: config.json of Hugging Face transformers (4.x and 5.x keys) and GGUF metadata.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "io/gguf/gguf.h"
+
+namespace loom {
+
+enum class RopeScalingType { None, Linear, Llama3, Yarn };
+
+// Engine L-73; fields that a type does not use keep their defaults.
+struct RopeScaling {
+  RopeScalingType type = RopeScalingType::None;
+  double factor = 1;
+  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
+  std::int64_t original_max_position_embeddings = 0; // llama3, yarn
+  double beta_fast = 32, beta_slow = 1;              // yarn
+  std::optional<double> attention_factor;            // yarn; absent: 0.1 ln(factor) + 1
+};
+
+struct ModelConfig {
+  std::string architecture;  // "llama", "mistral", "qwen2", "qwen3"
+  std::int64_t hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
+  std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0;
+  std::int64_t vocab_size = 0, max_position_embeddings = 0;
+  float rms_norm_eps = 1e-6f;
+
+  double rope_theta = 10000;
+  double partial_rotary_factor = 1;  // rotary_dim() is even
+  RopeScaling rope_scaling;
+  // GGUF files of Llama 3 carry the scaling as one divisor per frequency instead: rotary_dim() / 2 numbers, or empty.
+  std::vector<float> rope_freq_factors;
+
+  std::int64_t sliding_window = 0;         // 0: every layer sees everything
+  std::vector<std::uint8_t> layer_slides;  // with a window: one flag per layer
+
+  bool qkv_bias = false, o_bias = false, mlp_bias = false;
+  bool qk_norm = false;  // RMS norm of every query and key head, before RoPE
+  bool tie_word_embeddings = false;
+  std::string hidden_act = "silu";
+
+  std::int64_t bos_token_id = -1, pad_token_id = -1;  // -1: none
+  std::vector<std::int64_t> eos_token_ids;            // ascending
+
+  std::int64_t rotary_dim() const { return static_cast<std::int64_t>(static_cast<double>(head_dim) * partial_rotary_factor); }
+  std::int64_t window_of_layer(std::size_t layer) const { return sliding_window > 0 && layer_slides[layer] ? sliding_window : 0; }
+};
+
+// Unsupported for other model types and for options that change numbers and are not implemented, UnknownKey for keys nobody here
+// knows, InvalidConfig for missing or impossible values. Messages name the key.
+Result<ModelConfig> config_from_json(const Json& config);
+
+// Adds the stop tokens of generation_config.json to config's (engine X-23).
+Result<void> add_generation_config(ModelConfig& config, const Json& generation_config);
+
+// Metadata of architectures llama (mistral files say so too), qwen2 and qwen3; biases, norms and a tied head show in the tensors.
+Result<ModelConfig> config_from_gguf(const GgufFile& file);
+
+// Sizes and options that cannot go together: InvalidConfig. Both readers end with it.
+Result<void> check(const ModelConfig& config);
+
+}  // namespace loom
