@@ -13,7 +13,6 @@ mp.dps = 60
 def solve(points, target, weight, var, fixed, degree):
     """One Remez step: coefficients of the free powers with an equal, alternating weighted error at the points."""
     free = range(len(fixed), degree + 1)
-    a, b = mp.matrix(len(points)), None
     a = mp.matrix(len(points), len(points))
     b = mp.matrix(len(points), 1)
     for i, x in enumerate(points):
@@ -61,19 +60,24 @@ def round_to(x, bits):
     return mp.nint(x * scale) / scale
 
 
-def fit(target, weight, var, lo, hi, degree, bits, wide=0):
-    """wide: this many leading coefficients are kept unrounded (they become two-term constants)."""
-    fixed = []
-    for k in range(degree + 1):
-        coefficients, _ = remez(target, weight, var, lo, hi, fixed, degree)
-        fixed.append(round_to(coefficients[k], bits if k >= wide else 2 * bits))
+def fit(target, weight, var, lo, hi, degree, bits):
     xs = [lo + (hi - lo) * i / 997 for i in range(998)]
-    worst = max(abs(weight(x) * (mp.polyval(fixed[::-1], var(x)) - target(x))) for x in xs)
-    return fixed, worst
+    table = [(var(x), weight(x), target(x)) for x in xs]
+
+    def error(c):
+        return max(abs(w * (mp.polyval(c[::-1], v) - t)) for v, w, t in table)
+
+    best, _ = remez(target, weight, var, lo, hi, [], degree)
+    for k in range(degree + 1):
+        best[k] = round_to(best[k], bits)
+        if k < degree:  # a weight with a zero inside the interval can make the exchange fail: keep what is better
+            other, _ = remez(target, weight, var, lo, hi, best[: k + 1], degree)
+            best = min(best, other, key=error)
+    return best, error(best)
 
 
 def small(x):  # a removable singularity at 0
-    return mpf(2) ** -80 if x == 0 else x
+    return mpf(2) ** -20 if x == 0 else x
 
 
 ident = lambda x: x
@@ -93,28 +97,27 @@ FITS = {
     # name: target, weight, var, lo, hi, degree, bits
     "exp": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r * r / mp.exp(r), ident, -H, H, 4, 24),
     "tanh": (lambda x: (mp.tanh(x) - x) / x**3, lambda x: x**3 / mp.tanh(x), square, mpf(0), mpf("0.5625"), 4, 24),
-    "log": (log_tail, lambda f: f**3 / mp.log1p(f), ident, mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 9, 24),
+    "log": (log_tail, lambda f: f**3 / mp.log1p(f), ident, mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 8, 24),
     "sin": (lambda x: (mp.sin(x) - x) / x**3, lambda x: x**3 / mp.sin(x), square, mpf(0), mp.pi / 4, 3, 24),
     "cos": (lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, lambda x: x**4 / mp.cos(x), square, mpf(0), mp.pi / 4, 2, 24),
     "erf_small": (lambda x: mp.erf(x) / x - 1, lambda x: x / mp.erf(x), square, mpf(0), mpf(1), 6, 24),
     "erf_large": (lambda x: mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), ident, mpf(1), mpf("3.9"), 7, 24),
     "log2": (lambda s: (2 * mp.atanh(s) / mp.log(2) / s - (2 + s * s * 2 / 3) / mp.log(2)) / s**4, lambda s: s**4 / 3, square,
              mpf(0), mpf("0.172"), 2, 24),
+    "exp64": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r * r / mp.exp(r), ident, -H, H, 10, 53),
+    "log64": (lambda s: (2 * mp.atanh(s) / s - 2 - s * s * 2 / 3) / s**4, lambda s: s**4 / 2, square, mpf(0), mpf("0.172"), 7, 53),
+    "sin64": (lambda x: (mp.sin(x) - x) / x**3, lambda x: x**3 / mp.sin(x), square, mpf(0), mp.pi / 4, 6, 53),
+    "cos64": (lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, lambda x: x**4 / mp.cos(x), square, mpf(0), mp.pi / 4, 5, 53),
 }
 
 
 def main():
     for name in sys.argv[1:] or FITS:
-        target, weight, var, lo, hi, degree, bits, *wide = FITS[name]
-        c, worst = fit(wrap(target), wrap(weight), wrap(var), lo, hi, degree, bits, *wide)
+        target, weight, var, lo, hi, degree, bits = FITS[name]
+        c, worst = fit(wrap(target), wrap(weight), wrap(var), lo, hi, degree, bits)
         print(f"{name}: degree {degree}, error 2^{mp.nstr(mp.log(worst, 2), 5)}")
         for x in c:
-            if bits == 24:
-                f = float(x)
-                print(f"  {f.hex()}")
-            else:
-                h = float(x)
-                print(f"  {h.hex()}" + (f" + {float(x - mpf(h)).hex()}" if mpf(h) != x else ""))
+            print(f"  {float(x).hex()}")
 
 
 if __name__ == "__main__":

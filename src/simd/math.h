@@ -121,8 +121,8 @@ LOOM_INLINE LogParts reduce_log(const F32x16& x) {
 }
 // (log(1 + f) - f + f^2/2) / f^3 for 1 + f in [sqrt 1/2, sqrt 2]
 LOOM_INLINE F32x16 log_tail(const F32x16& f) {
-  return poly(f, 0x1.555554p-2f, -0x1.ffffd0p-3f, 0x1.999ab4p-3f, -0x1.5564d2p-3f, 0x1.2479d4p-3f, -0x1.fca01cp-4f, 0x1.c6369cp-4f,
-              -0x1.bd2c20p-4f, 0x1.ac3ef6p-4f, -0x1.e6ac66p-5f);
+  return poly(f, 0x1.555548p-2f, -0x1.000070p-2f, 0x1.99a540p-3f, -0x1.552f18p-3f, 0x1.23036cp-3f, -0x1.0103dap-3f, 0x1.eff056p-4f,
+              -0x1.bf29b0p-4f, 0x1.b5abbep-5f);
 }
 // e ln 2 + f + low, added from the small end; |f| <= 0.42, low much smaller than f.
 LOOM_INLINE F32x16 join_log(const F32x16& e, const F32x16& f, const F32x16& low) {

@@ -57,4 +57,27 @@ inline double ulp_error(float y, double exact) {
   return std::fabs(clamp(y) - t) / ulp;
 }
 
+// long double, because p = y log2 x loses up to seven bits more.
+inline double pow(float x, float y) {
+  return static_cast<double>(std::pow(static_cast<long double>(std::copysign(input(x), x)), static_cast<long double>(input(y))));
+}
+
+// The i-th pair of samples from 128 random bits, in turn: any bits; results over the whole range; bases near 1; small fractions
+// and integers of either sign.
+inline void pow_sample(std::size_t i, std::uint64_t r, std::uint64_t s, float& x, float& y) {
+  const auto unit = [](std::uint64_t v) { return static_cast<double>(static_cast<std::int32_t>(v)) * 0x1p-31; };
+  x = std::bit_cast<float>(static_cast<std::uint32_t>(r));
+  y = std::bit_cast<float>(static_cast<std::uint32_t>(s));
+  if (i % 4 == 1) {
+    x = std::fabs(x);
+    y = static_cast<float>(unit(s) * 150 / std::log2(double{x}));
+  } else if (i % 4 == 2) {
+    x = static_cast<float>(1 + std::ldexp(unit(r), -static_cast<int>(s >> 60)));
+    y = static_cast<float>(unit(s) * 130 / std::log2(double{x}));
+  } else if (i % 4 == 3) {
+    x = static_cast<float>(std::ldexp(static_cast<double>(static_cast<std::int8_t>(r)), -static_cast<int>((r >> 8) & 7)));
+    y = static_cast<float>(std::ldexp(static_cast<double>(static_cast<std::int8_t>(s)), -static_cast<int>((s >> 8) & 3)));
+  }
+}
+
 }  // namespace loom::reference
