@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Write a random-weight Q4_0 GGUF with the shape of a published model: for speed and memory measurements where that model is not at hand.
+
+usage: make_random_gguf.py SHAPE OUT.gguf [--seed N] [--layers N]
+
+SHAPE: smollm2-360m, qwen2.5-0.5b, tinyllama-1.1b, mistral-7b. Needs numpy and gguf; memory stays at one tensor, the disk takes the file.
+Matrices are Q4_0, the head (or the tied embedding) Q8_0, norms and biases F32. Codes are uniform and block scales are chosen so that
+activations keep their size and logits stay near unit size. The vocabulary is made up (bytes, then pairs and triples of pieces) with the right
+number of entries, so text round-trips but means nothing. Same seed, same file.
+"""
+import argparse
+import itertools
+import os
+
+import gguf
+import numpy as np
+
+SHAPES = {
+    "smollm2-360m": dict(arch="llama", hidden=960, layers=32, heads=15, kv_heads=5, ff=2560, vocab=49152, tied=True, context=8192,
+                         rope=100000.0, eps=1e-5, tokenizer="smollm"),
+    "qwen2.5-0.5b": dict(arch="qwen2", hidden=896, layers=24, heads=14, kv_heads=2, ff=4864, vocab=151936, tied=True, context=32768,
+                         rope=1000000.0, eps=1e-6, tokenizer="qwen2"),
+    "tinyllama-1.1b": dict(arch="llama", hidden=2048, layers=22, heads=32, kv_heads=4, ff=5632, vocab=32000, tied=False, context=2048,
+                           rope=10000.0, eps=1e-5, tokenizer="spm"),
+    "mistral-7b": dict(arch="llama", hidden=4096, layers=32, heads=32, kv_heads=8, ff=14336, vocab=32000, tied=False, context=32768,
+                       rope=10000.0, eps=1e-5, tokenizer="spm"),
+}
+CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}" \
+         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+Q4_0, Q8_0, F32 = gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.F32
+
+
+def tensors(s):
+    """(name, type, shape, size of a weight), in file order."""
+    head_dim, ff, d = s["hidden"] // s["heads"], s["ff"], s["hidden"]
+    kv, into_residual = s["kv_heads"] * head_dim, (2 * s["layers"]) ** -0.5
+    yield "token_embd.weight", Q8_0 if s["tied"] else Q4_0, (s["vocab"], d), d ** -0.5 if s["tied"] else 1.0
+    for i in range(s["layers"]):
+        block = f"blk.{i}."
+        yield block + "attn_norm.weight", F32, (d,), 1.0
+        for name, rows in (("attn_q", d), ("attn_k", kv), ("attn_v", kv)):
+            yield block + name + ".weight", Q4_0, (rows, d), d ** -0.5
+            if s["arch"] == "qwen2":
+                yield block + name + ".bias", F32, (rows,), 0.1
+        yield block + "attn_output.weight", Q4_0, (d, d), d ** -0.5 * into_residual
+        yield block + "ffn_norm.weight", F32, (d,), 1.0
+        yield block + "ffn_gate.weight", Q4_0, (ff, d), d ** -0.5
+        yield block + "ffn_up.weight", Q4_0, (ff, d), d ** -0.5
+        yield block + "ffn_down.weight", Q4_0, (d, ff), ff ** -0.5 * into_residual
+    yield "output_norm.weight", F32, (d,), 1.0
+    if not s["tied"]:
+        yield "output.weight", Q8_0, (s["vocab"], d), d ** -0.5
+
+
+def stored_shape(kind, shape):
+    """Shape of the stored bytes (quantised) or elements (F32)."""
+    if kind == F32:
+        return shape
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    return (*shape[:-1], shape[-1] // block * size)
+
+
+def values(random, name, kind, shape, size):
+    if kind == F32:
+        noise = random.standard_normal(shape, dtype=np.float32)
+        return 1 + np.float32(0.1) * noise if name.endswith("norm.weight") else np.float32(size) * noise
+    block, bytes_per_block = gguf.GGML_QUANT_SIZES[kind]
+    blocks = int(np.prod(shape)) // block
+    data = np.frombuffer(bytearray(random.bytes(blocks * bytes_per_block)), dtype=np.uint8).reshape(blocks, bytes_per_block)
+    # Uniform codes have a standard deviation of 4.6 (0..15) and 73.9 (-128..127); scales vary by a quarter around the wanted size.
+    scale = size / (4.6 if kind == Q4_0 else 73.9) * random.uniform(0.75, 1.25, blocks)
+    data[:, :2] = scale.astype("<f2").view(np.uint8).reshape(blocks, 2)
+    return data.reshape(stored_shape(kind, shape))
+
+
+def byte_letters():
+    """The 256 printable stand-ins for bytes of byte-level BPE, in byte order."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in plain]
+    return [chr(b if b in plain else 256 + others.index(b)) for b in range(256)]
+
+
+def longer_pieces(letters, count):
+    """(left, right) of `count` new pieces: every pair of letters, then pairs with a third."""
+    pairs = itertools.product(letters, letters)
+    triples = ((a + b, c) for a, b, c in itertools.product(letters, letters, letters))
+    return list(itertools.islice(itertools.chain(pairs, triples), count))
+
+
+def add_byte_level(writer, s):
+    control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    letters = byte_letters()
+    merges = longer_pieces(letters, s["vocab"] - 256 - len(control))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(s["tokenizer"])
+    writer.add_token_list(control + letters + [a + b for a, b in merges])
+    writer.add_token_types([gguf.TokenType.CONTROL] * len(control) + [gguf.TokenType.NORMAL] * (s["vocab"] - len(control)))
+    writer.add_token_merges([f"{a} {b}" for a, b in merges])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_bos_token(False)
+
+
+def add_sentencepiece(writer, s):
+    special = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)]
+    letters = ["\u2581"] + [chr(c) for c in range(33, 127)]
+    pieces = letters + [a + b for a, b in longer_pieces(letters, s["vocab"] - len(special) - len(letters))]
+    types = [gguf.TokenType.UNKNOWN] + [gguf.TokenType.CONTROL] * 2 + [gguf.TokenType.BYTE] * 256 + [gguf.TokenType.NORMAL] * len(pieces)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(special + pieces)
+    writer.add_token_scores([0.0] * len(special) + [-float(i) for i in range(len(pieces))])
+    writer.add_token_types(types)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    writer.add_add_bos_token(True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("shape", choices=list(SHAPES))
+    parser.add_argument("out")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--layers", type=int, help="fewer or more layers than the model has")
+    arguments = parser.parse_args()
+    s = dict(SHAPES[arguments.shape])
+    s["layers"] = arguments.layers or s["layers"]
+
+    writer = gguf.GGUFWriter(arguments.out + ".part", s["arch"])
+    writer.add_name(f"random weights shaped like {arguments.shape}")
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    writer.add_block_count(s["layers"])
+    writer.add_context_length(s["context"])
+    writer.add_embedding_length(s["hidden"])
+    writer.add_feed_forward_length(s["ff"])
+    writer.add_head_count(s["heads"])
+    writer.add_head_count_kv(s["kv_heads"])
+    writer.add_rope_freq_base(s["rope"])
+    writer.add_rope_dimension_count(s["hidden"] // s["heads"])
+    writer.add_layer_norm_rms_eps(s["eps"])
+    writer.add_vocab_size(s["vocab"])
+    (add_sentencepiece if s["tokenizer"] == "spm" else add_byte_level)(writer, s)
+    writer.add_chat_template(CHATML)
+    for name, kind, shape, _ in tensors(s):
+        stored = stored_shape(kind, shape)
+        item = np.dtype(np.float32 if kind == F32 else np.uint8)
+        writer.add_tensor_info(name, stored, item, int(np.prod(stored)) * item.itemsize, kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    random, parameters = np.random.Generator(np.random.Philox(arguments.seed)), 0
+    for name, kind, shape, size in tensors(s):
+        writer.write_tensor_data(values(random, name, kind, shape, size))
+        parameters += int(np.prod(shape))
+    writer.close()
+    os.replace(arguments.out + ".part", arguments.out)
+    print(f"{arguments.out}: {parameters / 1e6:.1f} M parameters, {os.path.getsize(arguments.out):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
