@@ -91,7 +91,6 @@ Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
   for (std::size_t i = 0; i < parts->added.size(); ++i) {
     const AddedToken& t = parts->added[i];
     if (t.content.empty()) continue;
-    LOOM_TRY_VOID(parts->added_vocab.add(t.content, t.id));
     const auto id = static_cast<std::size_t>(t.id);
     parts->vocab_size = std::max(parts->vocab_size, id + 1);
     if (t.special) {
@@ -100,6 +99,8 @@ Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
     }
     std::string content = t.content;
     if (t.normalized && parts->normalizer) LOOM_TRY_VOID(parts->normalizer->apply(content));
+    // As the tokenizers package has it, a token that is sought in normalised text also decodes to its normalised text.
+    LOOM_TRY_VOID(parts->added_vocab.add(content, t.id));
     LOOM_TRY_VOID((t.normalized ? parts->normalized_matcher : parts->raw_matcher).add(content, static_cast<std::uint32_t>(i)));
   }
   for (const auto* list : {&parts->prefix, &parts->suffix})
@@ -154,6 +155,8 @@ std::string_view Tokenizer::token_text(std::int32_t id) const { return parts_->h
 std::optional<std::int32_t> Tokenizer::id_of(std::string_view text) const {
   TokenId id = parts_->added_vocab.find(text);
   if (id == kNoToken) id = parts_->model->vocab().find(text);
+  for (std::size_t i = 0; id == kNoToken && i < parts_->added.size(); ++i)  // one that decodes to its normalised text
+    if (parts_->added[i].content == text) id = parts_->added[i].id;
   return id == kNoToken ? std::nullopt : std::optional(id);
 }
 bool Tokenizer::is_special(std::int32_t id) const { return parts_->is_special(id); }
