@@ -1,0 +1,56 @@
+#pragma once
+// A set of code points as a pattern states it: ranges, \p{..} classes, nested and intersected classes.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "text/unicode/unicode.h"
+
+namespace loom::text {
+
+struct ClassItem {
+  enum Kind : std::uint8_t { Range, Categories, Space, Word, Nested };
+  Kind kind = Range;
+  bool negated = false;
+  std::uint32_t a = 0, b = 0;  // Range: a..b; Categories: mask a; Nested: class a
+};
+
+struct CharClass {
+  std::vector<ClassItem> items;
+  std::int32_t intersected = -1;  // class of the same pattern that must hold too ("&&")
+  bool negated = false;
+  bool ignore_case = false;
+  // Answers prepared by finish().
+  std::array<std::uint64_t, 2> ascii{};
+  std::array<std::uint64_t, 4> by_record{};  // for other code points, when ranges play no part
+  bool has_by_record = false;
+};
+
+class ClassTable {
+ public:
+  std::uint32_t add(CharClass c);
+  std::size_t size() const { return classes_.size(); }
+  // Prepares the class; the classes that it names must be finished.
+  void finish(std::uint32_t index);
+
+  bool contains(std::uint32_t index, std::uint32_t c) const {
+    const CharClass& k = classes_[index];
+    if (c < 128) return (k.ascii[c >> 6] >> (c & 63) & 1u) != 0;
+    if (k.has_by_record) {
+      const std::uint8_t r = record_index(c);
+      return (k.by_record[r >> 6] >> (r & 63) & 1u) != 0;
+    }
+    return evaluate(k, c);
+  }
+  bool contains_ascii(std::uint32_t index, std::uint32_t c) const { return (classes_[index].ascii[c >> 6] >> (c & 63) & 1u) != 0; }
+
+ private:
+  bool evaluate(const CharClass& k, std::uint32_t c) const;
+  bool evaluate_exactly(const CharClass& k, std::uint32_t c) const;
+  bool depends_on_ranges(const CharClass& k) const;
+
+  std::vector<CharClass> classes_;
+};
+
+}  // namespace loom::text

@@ -1,0 +1,77 @@
+#pragma once
+// Pattern text -> tree -> program. Internal to regex/.
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "text/regex/regex.h"
+
+namespace loom::text {
+
+struct RegexNode {
+  enum Kind : std::uint8_t { Empty, Char, Class, Any, Concat, Alternate, Repeat, Look, Behind, Atomic, Assert };
+  Kind kind = Empty;
+  bool ignore_case = false;       // Char
+  bool negated = false;           // Look, Behind
+  Regex::Mode mode = Regex::Greedy;  // Repeat
+  Regex::Op assertion = Regex::Op::TextStart;
+  std::uint32_t value = 0;        // Char: code point; Class, Behind: class; Any: 1 when it takes a newline too
+  std::uint32_t min = 0, max = 0;
+  std::vector<std::unique_ptr<RegexNode>> children;
+};
+using RegexTree = std::unique_ptr<RegexNode>;
+
+class RegexParser {
+ public:
+  RegexParser(std::string_view pattern, ClassTable& classes) : pattern_(pattern), classes_(classes) {}
+  Result<RegexTree> parse();
+
+ private:
+  Result<RegexTree> alternation(int depth);
+  Result<RegexTree> sequence(int depth);
+  Result<RegexTree> atom(int depth);
+  Result<RegexTree> group(int depth);
+  Result<RegexTree> look(bool behind, bool negated, int depth);
+  Result<RegexTree> escape();
+  Result<RegexTree> quantified(RegexTree atom);
+  Result<bool> braces(std::uint32_t& min, std::uint32_t& max);
+  Result<void> inline_flags(bool& ignore_case, bool& dot_all);
+  Result<CharClass> bracket(int depth);
+  Result<ClassItem> class_escape(char letter, bool& single);
+  Result<ClassItem> property(bool negated);
+  Result<ClassItem> posix();
+  Result<std::uint32_t> hex(std::size_t digits);
+  Result<std::uint32_t> single_escape();
+  RegexTree leaf(RegexNode::Kind kind, std::uint32_t value) const;
+  RegexTree class_node(CharClass c);
+  bool more() const { return at_ < pattern_.size(); }
+  char peek() const { return pattern_[at_]; }
+  bool take(std::string_view text);
+  std::uint32_t code_point();
+  tl::unexpected<Error> bad(std::string_view what) const;
+  tl::unexpected<Error> unsupported(std::string_view what) const;
+
+  std::string_view pattern_;
+  ClassTable& classes_;
+  std::size_t at_ = 0;
+  bool ignore_case_ = false, dot_all_ = false;
+};
+
+class RegexCompiler {
+ public:
+  static Result<Regex> compile(std::string_view pattern);
+
+ private:
+  Result<void> emit(const RegexNode& node);
+  Result<void> emit_repeat(const RegexNode& node);
+  Result<void> emit_loop(const RegexNode& body, Regex::Mode mode);
+  Result<void> emit_sub(const RegexNode& node);
+  Result<std::uint32_t> push(Regex::Instruction i);
+  void find_first_sets();
+  void first_of(std::uint32_t pc, Regex::FirstSet& set, std::vector<bool>& seen) const;
+
+  Regex regex_;
+};
+
+}  // namespace loom::text

@@ -1,0 +1,216 @@
+#include "text/regex/regex.h"
+
+namespace loom::text {
+
+namespace {
+// Enough for any pre-tokenizer in use (they take under 20 steps per byte), small enough to stop an exponential one quickly.
+constexpr std::uint64_t kStepsPerByte = 2000, kStepsAtLeast = 2'000'000;
+// Backtrack frames: 24 bytes each.
+constexpr std::size_t kMaxFrames = std::size_t{1} << 24;
+}  // namespace
+
+RegexMatcher::RegexMatcher(const Regex& regex, std::string_view text)
+    : regex_(regex), text_(text), slots_(regex.num_slots_, kNone), steps_left_(kStepsAtLeast + kStepsPerByte * text.size()) {}
+
+bool RegexMatcher::enter(std::uint32_t set, std::size_t position) const {
+  const Regex::FirstSet& first = regex_.first_sets_[set];
+  return first.empty || (position < text_.size() && first.has(static_cast<std::uint8_t>(text_[position])));
+}
+
+// The first position from here where a match can start.
+std::size_t RegexMatcher::candidate(std::size_t position) const {
+  const Regex::FirstSet& first = regex_.first_sets_[0];
+  if (first.empty) return position;
+  while (position < text_.size() && !first.has(static_cast<std::uint8_t>(text_[position])))
+    position += decode_utf8(text_.data() + position, text_.data() + text_.size()).length;
+  return position;
+}
+
+Result<bool> RegexMatcher::next(Match& match) {
+  while (from_ <= text_.size()) {
+    from_ = candidate(from_);
+    if (from_ == text_.size() && !regex_.first_sets_[0].empty) break;
+    const std::size_t end = run(0, from_);
+    if (exhausted_) return fail(Code::LimitExceeded, "pattern needs more than {} steps on a text of {} bytes", kStepsAtLeast + kStepsPerByte * text_.size(), text_.size());
+    const std::size_t step = from_ < text_.size() ? decode_utf8(text_.data() + from_, text_.data() + text_.size()).length : 1;
+    // An empty match right after the last match is no match: it would never end.
+    if (end == kNone || (end == from_ && last_end_ == end)) {
+      from_ += step;
+      continue;
+    }
+    match = {from_, end};
+    last_end_ = from_ = end;
+    return true;
+  }
+  from_ = text_.size() + 1;
+  return false;
+}
+
+bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size_t& next) const {
+  if (position >= text_.size()) return false;
+  const auto byte = static_cast<std::uint8_t>(text_[position]);
+  if (byte < 128) {
+    next = position + 1;
+    return regex_.classes_.contains_ascii(index, byte);
+  }
+  const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
+  next = position + d.length;
+  return regex_.classes_.contains(index, d.code_point);
+}
+
+bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) const {
+  const auto word_before = [&] { return position > 0 && is_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point)); };
+  const auto word_after = [&] { return position < text_.size() && is_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point)); };
+  const std::size_t size = text_.size();
+  switch (i.op) {
+    case Regex::Op::LineStart: return position == 0 || (text_[position - 1] == '\n' && position < size);
+    case Regex::Op::LineEnd: return position == size || text_[position] == '\n';
+    case Regex::Op::TextStart: return position == 0;
+    case Regex::Op::TextEnd: return position == size;
+    case Regex::Op::TextEndLine: return position == size || (position + 1 == size && text_[position] == '\n');
+    case Regex::Op::WordEdge: return word_before() != word_after();
+    case Regex::Op::NotWordEdge: return word_before() == word_after();
+    case Regex::Op::Behind: {
+      const bool in = position > 0 && regex_.classes_.contains(i.a, decode_utf8_before(text_.data(), text_.data() + position).code_point);
+      return in != (i.mode != 0);
+    }
+    default: return false;
+  }
+}
+
+// A run of one class: takes as much as it may and leaves one frame from which it gives back (or, when lazy, takes more).
+bool RegexMatcher::step_run(std::uint32_t& pc, std::size_t& position) {
+  const Regex::Instruction& i = regex_.program_[pc];
+  std::size_t at = position, next = 0, least = position;
+  std::uint32_t count = 0;
+  const std::uint32_t wanted = i.mode == Regex::Lazy ? i.min : i.max;
+  while (count < wanted && class_at(i.a, at, next)) {
+    at = next;
+    if (++count == i.min) least = at;
+  }
+  const std::uint64_t cost = count;
+  steps_left_ = steps_left_ > cost ? steps_left_ - cost : 0;
+  if (count < i.min) return false;
+  if (i.mode == Regex::Greedy && at > least) stack_.push_back({Frame::Shrink, pc + 1, at, least});
+  if (i.mode == Regex::Lazy && i.max > i.min) stack_.push_back({Frame::Grow, pc, at, i.max - i.min});
+  position = at;
+  ++pc;
+  return true;
+}
+
+// Takes the latest choice back. False when none is left above `base`.
+bool RegexMatcher::back_up(std::size_t base, std::uint32_t& pc, std::size_t& position) {
+  while (stack_.size() > base) {
+    Frame& f = stack_.back();
+    switch (f.kind) {
+      case Frame::Retry:
+        pc = f.pc;
+        position = f.position;
+        stack_.pop_back();
+        return true;
+      case Frame::Shrink:
+        f.position -= decode_utf8_before(text_.data() + f.limit, text_.data() + f.position).length;
+        pc = f.pc;
+        position = f.position;
+        if (f.position == f.limit) stack_.pop_back();
+        return true;
+      case Frame::Grow: {
+        std::size_t next = 0;
+        if (!class_at(regex_.program_[f.pc].a, f.position, next)) {
+          stack_.pop_back();
+          break;
+        }
+        f.position = position = next;
+        pc = f.pc + 1;
+        if (--f.limit == 0) stack_.pop_back();
+        return true;
+      }
+      case Frame::Restore:
+        slots_[f.pc] = f.position;
+        stack_.pop_back();
+        break;
+    }
+  }
+  return false;
+}
+
+// The end of the match of the program at `pc` that starts at `position`, or kNone.
+std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
+  using Op = Regex::Op;
+  const std::size_t base = stack_.size();
+  while (true) {
+    if (steps_left_ == 0 || stack_.size() > kMaxFrames) {
+      exhausted_ = true;
+      stack_.resize(base);
+      return kNone;
+    }
+    --steps_left_;
+    const Regex::Instruction& i = regex_.program_[pc];
+    bool ok = true;
+    switch (i.op) {
+      case Op::Accept: stack_.resize(base); return position;
+      case Op::Bytes:
+        ok = text_.substr(position, i.b) == std::string_view(regex_.literals_).substr(i.a, i.b);
+        position += i.b;
+        ++pc;
+        break;
+      case Op::Fold:
+      case Op::Any: {
+        ok = position < text_.size();
+        if (!ok) break;
+        const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
+        ok = i.op == Op::Fold ? fold_case(d.code_point) == i.a : i.a != 0 || d.code_point != '\n';
+        position += d.length;
+        ++pc;
+        break;
+      }
+      case Op::Class: {
+        std::size_t next = 0;
+        ok = class_at(i.a, position, next);
+        position = next;
+        ++pc;
+        break;
+      }
+      case Op::Run: ok = step_run(pc, position); break;
+      case Op::Split: {
+        const bool b = enter(i.first_b, position);
+        if (enter(i.first_a, position)) {
+          if (b) stack_.push_back({Frame::Retry, i.b, position, 0});
+          pc = i.a;
+        } else {
+          ok = b;
+          pc = i.b;
+        }
+        break;
+      }
+      case Op::Jump: pc = i.a; break;
+      case Op::Look:
+        ok = (run(pc + 1, position) != kNone) != (i.mode != 0) && !exhausted_;
+        pc = i.a;
+        break;
+      case Op::Atomic: {
+        const std::size_t end = run(pc + 1, position);
+        ok = end != kNone;
+        position = end;
+        pc = i.a;
+        break;
+      }
+      case Op::Mark:
+        stack_.push_back({Frame::Restore, i.a, slots_[i.a], 0});
+        slots_[i.a] = position;
+        ++pc;
+        break;
+      case Op::Progress:
+        ok = slots_[i.a] != position;
+        ++pc;
+        break;
+      default:
+        ok = holds(i, position);
+        ++pc;
+        break;
+    }
+    if (!ok && !back_up(base, pc, position)) return kNone;
+  }
+}
+
+}  // namespace loom::text

@@ -1,0 +1,103 @@
+#pragma once
+// The regular expressions of pre-tokenizers: the subset of Oniguruma (Ruby syntax) that published tokenizers use.
+//   literals, . [..] with ranges, negation, nesting and &&, \p{L} \p{Lu} \P{..}, \s \S \d \D \w \W \h \H, [:alpha:]
+//   (..) (?:..) (?i:..) (?i) (?=..) (?!..) (?<=..) (?<!..) of one character, (?>..), | , * + ? {m,n} with ? (lazy) and + (possessive),
+//   ^ $ (at lines, as in Ruby) \A \z \Z \b \B
+// Groups do not capture; back references and other constructs are Error Unsupported. Matching backtracks, leftmost first,
+// within a step budget that grows with the text: a pattern that explodes is an error, not a hang.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "text/regex/char_class.h"
+
+namespace loom::text {
+
+class Regex {
+ public:
+  // InvalidArgument with the byte offset for bad syntax, Unsupported, LimitExceeded for a program beyond 65536 instructions.
+  static Result<Regex> compile(std::string_view pattern);
+  // Matches `text` itself.
+  static Result<Regex> literal(std::string_view text);
+
+  enum class Op : std::uint8_t {
+    Bytes,      // literals_[a, a+b)
+    Fold,       // a code point whose case fold is a
+    Class,      // class a
+    Any,        // a: also a newline
+    Run,        // class a, min..max times, mode
+    Split,      // try a, then b
+    Jump,       // a
+    Look,       // the program at pc+1 must (not: mode) match here; go on at a
+    Behind,     // class a must (not: mode) hold the character before
+    Atomic,     // the program at pc+1, without return into it; go on at a
+    Mark,       // slots[a] = position
+    Progress,   // fail unless the position moved past slots[a]
+    LineStart, LineEnd, TextStart, TextEnd, TextEndLine, WordEdge, NotWordEdge,
+    Accept,
+  };
+  enum Mode : std::uint8_t { Greedy, Lazy, Possessive };
+  struct Instruction {
+    Op op = Op::Accept;
+    std::uint8_t mode = 0;
+    std::uint16_t first_a = 0, first_b = 0;  // Split: index into first_sets_ of both ways
+    std::uint32_t a = 0, b = 0;
+    std::uint32_t min = 0, max = 0;
+  };
+  // Which bytes a match can start with. `empty`: it may match nothing, so no byte excludes it.
+  struct FirstSet {
+    std::uint64_t bits[4] = {};
+    bool empty = false;
+    bool has(std::uint8_t c) const { return (bits[c >> 6] >> (c & 63) & 1u) != 0; }
+  };
+
+ private:
+  friend class RegexCompiler;
+  friend class RegexMatcher;
+  std::vector<Instruction> program_;
+  std::vector<FirstSet> first_sets_;  // [0] is that of the whole program
+  std::string literals_;
+  ClassTable classes_;
+  std::uint32_t num_slots_ = 0;
+};
+
+struct Match {
+  std::size_t begin = 0, end = 0;
+};
+
+// Walks over the matches of one text. Not shared between threads; the Regex may be.
+class RegexMatcher {
+ public:
+  RegexMatcher(const Regex& regex, std::string_view text);
+  // The next match, leftmost first, not overlapping; false at the end. LimitExceeded when the step budget is spent.
+  Result<bool> next(Match& match);
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  struct Frame {
+    enum Kind : std::uint8_t { Retry, Shrink, Grow, Restore } kind;
+    std::uint32_t pc;
+    std::size_t position;
+    std::size_t limit;  // Shrink: least position; Grow: repetitions left; Restore: old value of slot `pc`
+  };
+  std::size_t run(std::uint32_t pc, std::size_t position);
+  bool back_up(std::size_t base, std::uint32_t& pc, std::size_t& position);
+  bool step_run(std::uint32_t& pc, std::size_t& position);
+  bool holds(const Regex::Instruction& i, std::size_t position) const;
+  bool class_at(std::uint32_t index, std::size_t position, std::size_t& next) const;
+  bool enter(std::uint32_t set, std::size_t position) const;
+  std::size_t candidate(std::size_t position) const;
+
+  const Regex& regex_;
+  std::string_view text_;
+  std::vector<Frame> stack_;
+  std::vector<std::size_t> slots_;
+  std::size_t from_ = 0, last_end_ = kNone;
+  std::uint64_t steps_left_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace loom::text

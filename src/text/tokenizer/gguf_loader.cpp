@@ -1,0 +1,234 @@
+// Vocabularies as GGUF files carry them: the scheme is named, its patterns and flags are known by that name.
+
+#include <algorithm>
+
+#include "text/tokenizer/parts.h"
+
+namespace loom::text {
+namespace {
+
+constexpr const char* kSpaceMark = "\xE2\x96\x81";
+enum TokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
+
+// How a byte-level vocabulary cuts its text: patterns applied in turn, each to the pieces of the one before.
+struct PreScheme {
+  const char* names;  // separated by spaces
+  const char* patterns[3];
+  bool ignore_merges = false, add_bos = false, nfc = false;
+};
+
+constexpr const char* kGpt2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+constexpr const char* kLlama3 =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+constexpr const char* kQwen2 =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+constexpr const char* kQwen35 =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+constexpr const char* kGpt4o =
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+constexpr const char* kTekken =
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
+    "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+constexpr const char* kPunctuationRuns = "[\\p{P}\\$\\+<=>\\^~\\|]+";
+
+constexpr PreScheme kSchemes[] = {
+    {"default", {kPunctuationRuns, kGpt2, "\\p{N}+|[0-9][0-9][0-9]"}},
+    {"gpt-2 phi-2 mpt olmo jais trillion granite-docling jina-es jina-de jina-v2-es jina-v2-de roberta-bpe exaone4", {kGpt2}},
+    {"smollm starcoder refact command-r codeshell exaone minerva-7b", {"\\p{N}", kGpt2}},
+    {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx smaug-bpe", {kLlama3}, true, true},
+    {"qwen2 deepseek-r1-qwen stablelm2 megrez hunyuan", {kQwen2}},
+    {"qwen35", {kQwen35}},
+    {"gpt-4o llama4", {kGpt4o}},
+    {"tekken", {kTekken}, true, true},
+};
+
+const PreScheme* scheme_of(std::string_view name) {
+  for (const PreScheme& s : kSchemes) {
+    std::string_view names = s.names;
+    while (!names.empty()) {
+      const std::size_t space = std::min(names.find(' '), names.size());
+      if (names.substr(0, space) == name) return &s;
+      names.remove_prefix(std::min(space + 1, names.size()));
+    }
+  }
+  return nullptr;
+}
+
+class Loader {
+ public:
+  explicit Loader(VocabSpec spec) : spec_(std::move(spec)), parts_(std::make_unique<Tokenizer::Parts>()) {}
+
+  Result<Tokenizer> load() {
+    LOOM_TRY_VOID(check());
+    LOOM_TRY_VOID(read_tokens());
+    if (spec_.model == "gpt2") {
+      LOOM_TRY_VOID(byte_level());
+    } else if (spec_.model == "llama") {
+      LOOM_TRY_VOID(sentence_piece());
+    } else if (spec_.model == "gemma4") {
+      LOOM_TRY_VOID(gemma());
+    } else if (spec_.model == "bert") {
+      LOOM_TRY_VOID(bert());
+    } else if (spec_.model == "t5") {
+      LOOM_TRY_VOID(unigram());
+    } else {
+      return fail(Code::Unsupported, "tokenizer.ggml.model \"{}\" is not known, expected gpt2, llama, gemma4, bert or t5", spec_.model.substr(0, 60));
+    }
+    parts_->bos = spec_.bos;
+    parts_->eos = spec_.eos;
+    return TokenizerBuilder::finish(std::move(parts_));
+  }
+
+ private:
+  Result<void> check() const {
+    const std::size_t n = spec_.tokens.size();
+    if (n == 0) return fail(Code::CorruptData, "tokenizer.ggml.tokens is empty");
+    if (!spec_.types.empty() && spec_.types.size() != n) return fail(Code::CorruptData, "tokenizer.ggml.token_type has {} entries for {} tokens", spec_.types.size(), n);
+    if (!spec_.scores.empty() && spec_.scores.size() != n) return fail(Code::CorruptData, "tokenizer.ggml.scores has {} entries for {} tokens", spec_.scores.size(), n);
+    for (const auto* id : {&spec_.bos, &spec_.eos, &spec_.unk, &spec_.sep, &spec_.cls})
+      if (*id && (**id < 0 || static_cast<std::size_t>(**id) >= n)) return fail(Code::OutOfRange, "tokenizer.ggml: special token id {} of {} tokens", **id, n);
+    return {};
+  }
+
+  Result<void> read_tokens() {
+    std::size_t bytes = 0;
+    for (const auto& t : spec_.tokens) bytes += t.size();
+    vocab_.reserve(spec_.tokens.size(), bytes);
+    for (std::size_t i = 0; i < spec_.tokens.size(); ++i) {
+      const auto id = static_cast<TokenId>(i);
+      LOOM_TRY_VOID(vocab_.add(spec_.tokens[i], id));
+      const std::int32_t type = spec_.types.empty() ? kNormal : spec_.types[i];
+      if (type != kControl && type != kUserDefined && type != kUnknown) continue;
+      if (spec_.tokens[i].size() > TokenMatcher::kMaxText) continue;
+      parts_->added.push_back({spec_.tokens[i], id, false, false, false, false, type != kUserDefined});
+    }
+    return {};
+  }
+
+  // "left right"; the space may itself start the right token, never the left one.
+  Result<std::vector<BpeModel::Merge>> merges() const {
+    std::vector<BpeModel::Merge> out;
+    out.reserve(spec_.merges.size());
+    for (const std::string& m : spec_.merges) {
+      const std::size_t space = m.find(' ', 1);
+      if (space == std::string::npos) return fail(Code::CorruptData, "tokenizer.ggml.merges: entry {} is \"{}\", expected two tokens", out.size(), m.substr(0, 60));
+      out.push_back({std::string_view(m).substr(0, space), std::string_view(m).substr(space + 1)});
+    }
+    return out;
+  }
+
+  void surround(bool bos_by_default) {
+    if (spec_.bos && spec_.add_bos.value_or(bos_by_default)) parts_->prefix.push_back(*spec_.bos);
+    if (spec_.eos && spec_.add_eos.value_or(false)) parts_->suffix.push_back(*spec_.eos);
+  }
+
+  Result<void> byte_level() {
+    const std::string pre = spec_.pre.empty() ? "default" : spec_.pre;
+    const PreScheme* scheme = scheme_of(pre);
+    if (!scheme) return fail(Code::Unsupported, "tokenizer.ggml.pre \"{}\" is not known: its rule for cutting text would be a guess", pre.substr(0, 60));
+    for (const char* pattern : scheme->patterns) {
+      if (!pattern) break;
+      LOOM_TRY(auto split, make_regex_split(pattern));
+      parts_->pre_tokenizers.push_back(std::move(split));
+    }
+    BpeConfig config;
+    config.bytes = true;
+    config.ignore_merges = scheme->ignore_merges;
+    LOOM_TRY(const auto list, merges());
+    LOOM_TRY(parts_->model, BpeModel::create(std::move(vocab_), list, std::move(config), false));
+    parts_->decoders.push_back(make_byte_level_decoder());
+    surround(scheme->add_bos);
+    return {};
+  }
+
+  void spaces_to_marks(bool prefix) {
+    std::vector<NormalizerPtr> steps;
+    if (prefix) steps.push_back(make_prepend(kSpaceMark));
+    steps.push_back(make_replace_text(" ", kSpaceMark));
+    parts_->normalizer = make_sequence(std::move(steps));
+    parts_->decoders.push_back(make_replace_decoder({kSpaceMark, nullptr}, " "));
+    parts_->decoders.push_back(make_byte_fallback_decoder());
+    if (prefix) parts_->decoders.push_back(make_strip_decoder(" ", 1, 0, true));
+  }
+
+  BpeConfig text_config() const {
+    BpeConfig config;
+    config.byte_fallback = true;
+    config.fuse_unk = true;
+    if (spec_.unk) config.unk = spec_.tokens[static_cast<std::size_t>(*spec_.unk)];
+    return config;
+  }
+
+  Result<void> sentence_piece() {
+    if (spec_.scores.empty()) return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"llama\" vocabularies merge by score");
+    LOOM_TRY(parts_->model, BpeModel::from_scores(std::move(vocab_), spec_.scores, text_config()));
+    spaces_to_marks(spec_.add_space_prefix.value_or(true));
+    surround(true);
+    return {};
+  }
+
+  // Merges by rank over text whose spaces are marks; line breaks stand apart.
+  Result<void> gemma() {
+    LOOM_TRY(const auto list, merges());
+    LOOM_TRY(parts_->model, BpeModel::create(std::move(vocab_), list, text_config(), false));
+    LOOM_TRY(auto lines, make_regex_split("[^\\n]+|\\n+"));
+    parts_->pre_tokenizers.push_back(std::move(lines));
+    spaces_to_marks(spec_.add_space_prefix.value_or(false));
+    surround(true);
+    return {};
+  }
+
+  // Words start with a mark and continue bare.
+  Result<void> bert() {
+    WordPieceConfig config;
+    config.continuing_prefix.clear();
+    config.word_prefix = kSpaceMark;
+    config.unk = spec_.unk.value_or(kNoToken);
+    config.max_chars = 4096;
+    LOOM_TRY(parts_->model, WordPieceModel::create(std::move(vocab_), std::move(config)));
+    parts_->normalizer = make_bert_normalizer({});
+    parts_->pre_tokenizers.push_back(make_white_space_split());
+    parts_->pre_tokenizers.push_back(make_bert_pre_tokenizer());
+    parts_->decoders.push_back(make_replace_decoder({kSpaceMark, nullptr}, " "));
+    parts_->decoders.push_back(make_strip_decoder(" ", 1, 0, true));
+    const auto cls = spec_.cls ? spec_.cls : spec_.bos, sep = spec_.sep ? spec_.sep : spec_.eos;
+    if (cls && spec_.add_bos.value_or(true)) parts_->prefix.push_back(*cls);
+    if (sep && spec_.add_sep.value_or(true)) parts_->suffix.push_back(*sep);
+    return {};
+  }
+
+  Result<void> unigram() {
+    if (spec_.scores.empty()) return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"t5\" vocabularies choose by score");
+    UnigramConfig config;
+    config.unk = spec_.unk.value_or(kNoToken);
+    config.byte_fallback = true;
+    LOOM_TRY(parts_->model, UnigramModel::create(std::move(vocab_), std::vector<double>(spec_.scores.begin(), spec_.scores.end()), config));
+    std::vector<NormalizerPtr> steps;
+    if (!spec_.precompiled_charsmap.empty()) {
+      LOOM_TRY(auto charsmap, make_precompiled(std::move(spec_.precompiled_charsmap), false));
+      steps.push_back(std::move(charsmap));
+    }
+    if (spec_.remove_extra_whitespaces.value_or(true)) steps.push_back(make_collapse_spaces(" "));
+    const bool prefix = spec_.add_space_prefix.value_or(true);
+    if (prefix) steps.push_back(make_prepend(kSpaceMark));
+    steps.push_back(make_replace_text(" ", kSpaceMark));
+    spaces_to_marks(prefix);
+    parts_->normalizer = make_sequence(std::move(steps));
+    surround(false);
+    if (spec_.eos && spec_.add_eos.value_or(true) && parts_->suffix.empty()) parts_->suffix.push_back(*spec_.eos);
+    return {};
+  }
+
+  VocabSpec spec_;
+  Vocab vocab_;
+  std::unique_ptr<Tokenizer::Parts> parts_;
+};
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::from_vocab(VocabSpec spec) { return Loader(std::move(spec)).load(); }
+
+}  // namespace loom::text

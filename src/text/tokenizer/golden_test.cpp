@@ -1,0 +1,73 @@
+// Ids and decoded text of the tokenizers package, for every tokenizer.json of the fixtures and for small ones that together use
+// every component. tests/golden/tokenizers/*.hashes are made by tools/golden/tokenizer_ids.py.
+
+#include <sstream>
+
+#include "text/tokenizer/corpus.h"
+
+namespace loom::text {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kFnvStart = 0xCBF29CE484222325u;
+constexpr std::size_t kChunk = 100;
+
+void fnv(std::uint64_t& h, std::string_view bytes) {
+  for (const char b : bytes) h = (h ^ static_cast<std::uint8_t>(b)) * 0x100000001B3u;
+}
+void fnv_ids(std::uint64_t& h, const std::vector<std::int32_t>& ids) {
+  std::string bytes;
+  for (const std::int32_t id : ids)
+    for (int k = 0; k < 4; ++k) bytes.push_back(static_cast<char>(static_cast<std::uint32_t>(id) >> (8 * k)));
+  fnv(h, bytes + "\xFF\xFF\xFF\xFF");
+}
+
+const Corpus& corpus() {
+  static const Corpus c;
+  return c;
+}
+
+std::string golden(const std::string& name) { return std::string(LOOM_SOURCE_DIR) + "/tests/golden/tokenizers/" + name; }
+
+void expect_hashes(const Tokenizer& tokenizer, const std::string& name, std::size_t at_least) {
+  std::istringstream lines(read_file(golden(name + ".hashes")));
+  std::size_t i = 0;
+  int wrong = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::uint64_t h[4] = {kFnvStart, kFnvStart, kFnvStart, kFnvStart};
+    const std::size_t first = i;
+    for (; i < first + kChunk; ++i) {
+      const std::string text = corpus().text(i);
+      const auto ids = encode(tokenizer, text);
+      fnv_ids(h[0], ids);
+      fnv_ids(h[1], encode(tokenizer, text, false));
+      fnv(h[2], to_valid_utf8(tokenizer.decode(ids, {true})) + "\xFF");
+      fnv(h[3], to_valid_utf8(tokenizer.decode(ids, {false})) + "\xFF");
+    }
+    const std::string got = fmt::format("{:016x} {:016x} {:016x} {:016x}", h[0], h[1], h[2], h[3]);
+    EXPECT_EQ(got, line) << name << ": strings " << first << ".." << i;
+    if (got != line && ++wrong == 3) break;
+  }
+  EXPECT_GE(i, wrong ? 0 : at_least);
+}
+
+class Published : public ::testing::TestWithParam<const char*> {};
+TEST_P(Published, X_04_ids_and_text_equal_the_tokenizers_package) {
+  const std::string name = GetParam();
+  const auto tokenizer = value_of(Tokenizer::from_json(read_file(data_path("tokenizers/" + name + "/tokenizer.json"))));
+  expect_hashes(tokenizer, name, 20000);
+}
+INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o"), [](const auto& info) { return std::string(info.param); });
+
+class Small : public ::testing::TestWithParam<const char*> {};
+TEST_P(Small, X_01_components_equal_the_tokenizers_package) {
+  const std::string name = GetParam();
+  const auto tokenizer = value_of(Tokenizer::from_json(read_file(golden(name + ".json"))));
+  expect_hashes(tokenizer, name, 4000);
+}
+INSTANTIATE_TEST_SUITE_P(Json, Small, ::testing::Values("small_bert", "small_wordpiece", "small_roberta", "small_suffix", "small_prefix", "small_fallback", "small_unigram", "small_unigram_first", "small_splits"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace loom::text

@@ -1,0 +1,121 @@
+#pragma once
+// What turns one pre-token into ids. Three kinds: byte-pair merging, unigram language model, longest match (WordPiece).
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer/vocab.h"
+
+namespace loom::text {
+
+// Buffers of one encode call.
+struct ModelScratch {
+  struct Symbol {
+    TokenId id;
+    std::uint32_t previous, next;  // neighbours that are left
+    std::uint32_t rank;            // of the pair with `next`; kNoRank: does not merge
+    TokenId merged;
+  };
+  std::vector<Symbol> symbols;
+  std::vector<std::uint64_t> heap;
+  std::string text;
+  std::vector<std::uint32_t> back;  // unigram: start of the best piece that ends here
+  std::vector<TokenId> back_id;
+  std::vector<double> best;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  // Appends the ids of `word`.
+  virtual Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const = 0;
+  // True when encode(a + b) = encode(a) + encode(b) for a cut of the text before each U+2581 that follows another character.
+  virtual bool cuts_at_spaces() const { return false; }
+  const Vocab& vocab() const { return vocab_; }
+
+ protected:
+  Vocab vocab_;
+};
+
+struct BpeConfig {
+  std::optional<std::string> unk;
+  std::string continuing_prefix, end_suffix;
+  bool fuse_unk = false, byte_fallback = false, ignore_merges = false;
+  bool bytes = false;  // words come as bytes and the vocabulary spells them in byte-level characters
+};
+
+class BpeModel final : public Model {
+ public:
+  static constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
+  struct Merge {
+    std::string_view left, right;
+  };
+  // CorruptData when a merge or the unk token names what the vocabulary lacks. `replace`: of equal merges the last one counts.
+  static Result<std::unique_ptr<BpeModel>> create(Vocab vocab, const std::vector<Merge>& merges, BpeConfig config, bool replace);
+  // SentencePiece: any two neighbours whose joined text is a token merge, best score first.
+  static Result<std::unique_ptr<BpeModel>> from_scores(Vocab vocab, const std::vector<float>& scores, BpeConfig config);
+
+  Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
+  bool cuts_at_spaces() const override { return cuts_at_spaces_; }
+
+ private:
+  using Symbol = ModelScratch::Symbol;
+  Result<void> prepare();
+  void find_cuts();
+  Result<void> start(std::string_view word, ModelScratch& scratch) const;
+  Result<void> start_bytes(std::string_view word, ModelScratch& scratch) const;
+  void rank_pair(Symbol& s, const std::vector<Symbol>& symbols) const;
+  void merge_short(std::vector<Symbol>& symbols) const;
+  void merge_long(ModelScratch& scratch) const;
+  TokenId symbol_of(std::string_view character) const;
+
+  BpeConfig config_;
+  PairTable pairs_;
+  Vocab extra_;                         // characters that are part of tokens but no tokens themselves, from id vocab_.size() on
+  std::array<TokenId, 256> byte_ids_{};  // of the byte's token; kNoToken
+  std::array<TokenId, 128> ascii_ids_{};
+  TokenId unk_ = kNoToken;
+  bool all_bytes_ = false, cuts_at_spaces_ = false;
+};
+
+struct UnigramConfig {
+  TokenId unk = kNoToken;
+  bool byte_fallback = false;
+  bool fuse_unk = true;
+};
+
+class UnigramModel final : public Model {
+ public:
+  static Result<std::unique_ptr<UnigramModel>> create(Vocab vocab, std::vector<double> scores, UnigramConfig config);
+  Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
+
+ private:
+  Result<void> append_unknown(std::string_view piece, std::vector<TokenId>& ids) const;
+  UnigramConfig config_;
+  std::vector<double> scores_;
+  std::vector<bool> starts_, is_length_;  // two-byte prefixes and lengths that occur: cuts the search
+  double unk_score_ = 0;
+  std::array<TokenId, 256> byte_ids_{};
+};
+
+struct WordPieceConfig {
+  TokenId unk = kNoToken;
+  std::string continuing_prefix = "##";
+  std::size_t max_chars = 100;
+  std::string word_prefix;  // GGUF vocabularies mark the start of a word instead of its continuation
+};
+
+class WordPieceModel final : public Model {
+ public:
+  static Result<std::unique_ptr<WordPieceModel>> create(Vocab vocab, WordPieceConfig config);
+  Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
+
+ private:
+  WordPieceConfig config_;
+};
+
+}  // namespace loom::text

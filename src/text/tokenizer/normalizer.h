@@ -1,0 +1,52 @@
+#pragma once
+// Steps that rewrite text before it is cut into words.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "text/regex/regex.h"
+#include "text/unicode/unicode.h"
+
+namespace loom::text {
+
+class Normalizer {
+ public:
+  virtual ~Normalizer() = default;
+  virtual Result<void> apply(std::string& text) const = 0;
+  // `spec` is the "normalizer" of a tokenizer.json. Unsupported for an unknown type.
+  static Result<std::unique_ptr<Normalizer>> from_json(const Json& spec, int depth = 0);
+};
+using NormalizerPtr = std::unique_ptr<Normalizer>;
+
+NormalizerPtr make_prepend(std::string text);
+NormalizerPtr make_replace_text(std::string from, std::string to);
+NormalizerPtr make_form(Form form);
+NormalizerPtr make_collapse_spaces(std::string space);  // runs of `space` become one; those at both ends go
+NormalizerPtr make_sequence(std::vector<NormalizerPtr> steps);
+struct BertNormalizerConfig {
+  bool clean_text = true, chinese_chars = true, strip_accents = true, lowercase = true;
+};
+NormalizerPtr make_bert_normalizer(BertNormalizerConfig config);
+// SentencePiece's compiled character map. `by_grapheme`: as the tokenizers package applies it; otherwise the longest prefix wins.
+Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme);
+
+// What a JSON component names to look for: {"String": ..} or {"Regex": ..}.
+struct PatternSpec {
+  std::string literal;  // when there is no regex
+  std::shared_ptr<const Regex> regex;
+  static Result<PatternSpec> from_json(const Json& spec, std::string_view where);
+  // All matches in order.
+  Result<void> find_all(std::string_view text, std::vector<Match>& matches) const;
+};
+Result<void> replace_all(std::string& text, const PatternSpec& pattern, std::string_view content);
+
+// Reads of a component's members: `fallback` when the member is missing or null, CorruptData when it has another type.
+Result<bool> json_bool(const Json& spec, std::string_view key, bool fallback);
+Result<std::string> json_text(const Json& spec, std::string_view key, std::string_view fallback);
+Result<std::int64_t> json_int(const Json& spec, std::string_view key, std::int64_t fallback);
+
+}  // namespace loom::text
