@@ -1,0 +1,131 @@
+#include "lm/generate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/fp_environment.h"
+
+namespace loom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// Holds back text that may be the beginning of a stop string.
+class StopWatch {
+ public:
+  explicit StopWatch(const std::vector<std::string>& stops) : stops_(stops) {}
+
+  // Text that is safe to show; stopped() tells whether a stop string has been met.
+  std::string push(std::string_view piece) {
+    held_ += piece;
+    std::size_t cut = held_.npos;
+    for (const std::string& stop : stops_)
+      if (!stop.empty()) cut = std::min(cut, held_.find(stop));
+    if (cut != held_.npos) {
+      stopped_ = true;
+      held_.resize(cut);
+      return std::exchange(held_, {});
+    }
+    std::size_t keep = 0;
+    for (const std::string& stop : stops_)
+      for (std::size_t n = std::min(stop.size(), held_.size()); n > keep; --n)
+        if (held_.compare(held_.size() - n, n, stop, 0, n) == 0) keep = n;
+    std::string out = held_.substr(0, held_.size() - keep);
+    held_.erase(0, held_.size() - keep);
+    return out;
+  }
+  std::string finish() { return std::exchange(held_, {}); }
+  bool stopped() const { return stopped_; }
+
+ private:
+  const std::vector<std::string>& stops_;
+  std::string held_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt, const GenerationOptions& options,
+                            const std::function<bool(std::string_view)>& on_text) {
+  const FpEnvironment environment;
+  const auto vocab = static_cast<std::size_t>(model.decoder->config.vocab_size);
+  LOOM_TRY_VOID(check(options.sampling, vocab));
+  Generation out;
+  out.prompt_tokens = prompt.size();
+  const auto is_stop = [&](std::int32_t id) {
+    return !options.ignore_eos && (std::find(model.stop_ids.begin(), model.stop_ids.end(), id) != model.stop_ids.end() ||
+                                   std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end());
+  };
+  SamplingOptions early = options.sampling;   // before min_tokens the end is banned
+  early.banned.insert(early.banned.end(), model.stop_ids.begin(), model.stop_ids.end());
+  Sampler sampler(options.sampling, vocab), early_sampler(std::move(early), vocab);
+
+  const auto begin = Clock::now();
+  auto fed = session.feed(prompt);
+  if (!fed) return tl::make_unexpected(std::move(fed).error());
+  std::span<const float> logits = *fed;
+  out.prefill_seconds = seconds_since(begin);
+  const auto decode_begin = Clock::now();
+
+  std::optional<text::IncrementalDecoder> decoder;
+  if (model.tokenizer) decoder.emplace(*model.tokenizer, text::DecodeOptions{.skip_special_tokens = true});
+  StopWatch watch(options.stop);
+  const auto show = [&](const std::string& piece) {
+    out.text += piece;
+    return piece.empty() || !on_text || on_text(piece);
+  };
+  bool go_on = true;
+  while (out.stop_reason.empty()) {
+    if (out.ids.size() >= options.max_tokens) {
+      out.stop_reason = "length";
+      break;
+    }
+    auto chosen = (out.ids.size() < options.min_tokens ? early_sampler : sampler).choose(logits, session.tokens(), options.sampling_session);
+    if (!chosen) return tl::make_unexpected(std::move(chosen).error());
+    const std::int32_t id = *chosen;
+    if (is_stop(id)) {
+      out.stop_reason = "eos";
+      break;
+    }
+    out.ids.push_back(id);
+    if (options.logprobs > 0) out.logprobs.push_back(logprobs(logits, id, options.logprobs));
+    if (decoder) go_on = show(watch.push(decoder->push(id))) && go_on;
+    if (watch.stopped()) out.stop_reason = "stop";
+    else if (!go_on) out.stop_reason = "cancelled";
+    else if (out.ids.size() >= options.max_tokens) out.stop_reason = "length";
+    else if (session.length() >= session.context_tokens()) out.stop_reason = "context";
+    if (!out.stop_reason.empty()) break;
+    fed = session.feed(std::span(&id, 1));
+    if (!fed) {
+      if (fed.error().code != Code::Cancelled) return tl::make_unexpected(std::move(fed).error());
+      out.stop_reason = "cancelled";
+      break;
+    }
+    logits = *fed;
+    ++out.decode_steps;
+  }
+  if (decoder && !watch.stopped()) {
+    show(watch.push(decoder->finish()));
+    if (!watch.stopped()) show(watch.finish());
+  }
+  out.decode_seconds = seconds_since(decode_begin);
+  Sha256 hash;
+  for (const std::int32_t id : out.ids) hash.update_u32(static_cast<std::uint32_t>(id));
+  hash.update_floats(logits);
+  out.hash = hash.finish();
+  return out;
+}
+
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, bool add_generation_prompt) {
+  if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; use --raw for plain completion", model.path);
+  ChatContext context;
+  for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});
+  context.add_generation_prompt = add_generation_prompt;
+  context.bos_token = model.bos_token;
+  context.eos_token = model.eos_token;
+  LOOM_TRY(const Json variables, chat_context(context));
+  return model.chat_template->render(variables);
+}
+
+}  // namespace loom

@@ -1,0 +1,249 @@
+#include "lm/language_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/fp_environment.h"
+#include "io/gguf/gguf.h"
+#include "io/safetensors/safetensors.h"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kSupported =
+    "GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face folders of model types llama, mistral, "
+    "qwen2 and qwen3";
+
+// ---- GGUF ----
+
+std::optional<std::int32_t> id_value(const GgufFile& file, std::string_view key) {
+  const GgufValue* v = file.find(key);
+  const auto id = v ? as_int(*v) : std::nullopt;
+  return id && *id >= 0 && *id < (1 << 24) ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
+}
+
+std::optional<bool> flag(const GgufFile& file, std::string_view key) {
+  const GgufValue* v = file.find(key);
+  return v ? as_bool(*v) : std::nullopt;
+}
+
+std::string text_value(const GgufFile& file, std::string_view key) {
+  const GgufValue* v = file.find(key);
+  const auto text = v ? as_string(*v) : std::nullopt;
+  return text ? std::string(*text) : std::string();
+}
+
+std::vector<std::string> texts(const GgufFile& file, std::string_view key) {
+  const GgufValue* v = file.find(key);
+  const auto list = v ? as_strings(*v) : std::nullopt;
+  return list ? std::vector<std::string>(list->begin(), list->end()) : std::vector<std::string>();
+}
+
+Result<text::Tokenizer> gguf_tokenizer(const GgufFile& file) {
+  text::VocabSpec spec;
+  spec.model = text_value(file, "tokenizer.ggml.model");
+  spec.pre = text_value(file, "tokenizer.ggml.pre");
+  spec.tokens = texts(file, "tokenizer.ggml.tokens");
+  spec.merges = texts(file, "tokenizer.ggml.merges");
+  if (spec.model.empty() || spec.tokens.empty()) return fail(Code::NotFound, "the file holds no tokenizer (tokenizer.ggml.model, tokenizer.ggml.tokens)");
+  if (const GgufValue* v = file.find("tokenizer.ggml.scores")) spec.scores = as_floats(*v).value_or(std::vector<float>{});
+  if (const GgufValue* v = file.find("tokenizer.ggml.token_type")) spec.types = as_ints(*v).value_or(std::vector<std::int32_t>{});
+  if (const GgufValue* v = file.find("tokenizer.ggml.precompiled_charsmap")) spec.precompiled_charsmap.assign(reinterpret_cast<const char*>(v->bytes.data()), v->bytes.size());
+  spec.bos = id_value(file, "tokenizer.ggml.bos_token_id");
+  spec.eos = id_value(file, "tokenizer.ggml.eos_token_id");
+  spec.unk = id_value(file, "tokenizer.ggml.unknown_token_id");
+  spec.sep = id_value(file, "tokenizer.ggml.seperator_token_id");
+  spec.pad = id_value(file, "tokenizer.ggml.padding_token_id");
+  spec.cls = id_value(file, "tokenizer.ggml.cls_token_id");
+  spec.mask = id_value(file, "tokenizer.ggml.mask_token_id");
+  spec.add_bos = flag(file, "tokenizer.ggml.add_bos_token");
+  spec.add_eos = flag(file, "tokenizer.ggml.add_eos_token");
+  spec.add_sep = flag(file, "tokenizer.ggml.add_sep_token");
+  spec.add_space_prefix = flag(file, "tokenizer.ggml.add_space_prefix");
+  spec.remove_extra_whitespaces = flag(file, "tokenizer.ggml.remove_extra_whitespaces");
+  return text::Tokenizer::from_vocab(std::move(spec));
+}
+
+Result<DecoderSource> gguf_source(const GgufFile& file) {
+  DecoderSource source;
+  LOOM_TRY(source.config, config_from_gguf(file));
+  source.interleaved_qk = text_value(file, "general.architecture") == "llama";
+  for (const GgufTensor& t : file.tensors()) {
+    const auto place = place_from_gguf(t.name);
+    if (!place) return fail(Code::Unsupported, "tensor {} has no place in a {} model", t.name, source.config.architecture);
+    source.tensors.push_back({std::string(t.name), *place, t.dtype, {t.shape().begin(), t.shape().end()}, t.bytes, file.file()});
+  }
+  return source;
+}
+
+// ---- Hugging Face ----
+
+Result<Json> read_json(const std::string& path) {
+  LOOM_TRY(const std::string text, read_text_file(path));
+  auto json = parse_json(text);
+  if (!json) return at(path, std::move(json).error());
+  return json;
+}
+
+Result<ModelConfig> folder_config(const std::string& folder) {
+  LOOM_TRY(const Json json, read_json(folder + "/config.json"));
+  auto config = config_from_json(json);
+  if (!config) return at(folder + "/config.json", std::move(config).error());
+  if (const std::string path = folder + "/generation_config.json"; is_file(path)) {
+    LOOM_TRY(const Json generation, read_json(path));
+    if (auto added = add_generation_config(*config, generation); !added) return at(path, std::move(added).error());
+  }
+  return config;
+}
+
+Result<DecoderSource> folder_source(const std::string& folder) {
+  DecoderSource source;
+  LOOM_TRY(source.config, folder_config(folder));
+  auto opened = SafetensorsModel::open(folder);
+  if (!opened) return tl::make_unexpected(std::move(opened).error());
+  for (const SafetensorsFile& file : opened->files())
+    for (const SafeTensor& t : file.tensors()) {
+      if (is_ignorable_hf(t.name)) continue;
+      const auto place = place_from_hf(t.name);
+      if (!place) return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name, source.config.architecture);
+      // A tied head that is stored all the same is the embedding once more.
+      if (place->role == TensorRole::Head && source.config.tie_word_embeddings) continue;
+      source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.file()});
+    }
+  return source;
+}
+
+// bos_token and eos_token are texts or {"content": text}.
+std::string token_setting(const Json& config, std::string_view key) {
+  const Json* value = find(config, key);
+  if (value && value->is_object()) value = find(*value, "content");
+  const std::string* text = value ? as_string(*value) : nullptr;
+  return text ? *text : std::string();
+}
+
+// chat_template is a text, or a list of named ones of which "default" counts.
+std::string template_setting(const Json& config) {
+  const Json* value = find(config, "chat_template");
+  if (!value) return {};
+  if (const std::string* text = as_string(*value)) return *text;
+  const auto* list = value->get_ptr<const Json::array_t*>();
+  if (!list) return {};
+  for (const Json& entry : *list) {
+    const Json* name = find(entry, "name");
+    const Json* source = find(entry, "template");
+    if (name && source && as_string(*name) && *as_string(*name) == "default" && as_string(*source)) return *as_string(*source);
+  }
+  return {};
+}
+
+Result<std::shared_ptr<const text::Tokenizer>> tokenizer_file(const std::string& path) {
+  LOOM_TRY(const std::string json, read_text_file(path));
+  auto tokenizer = text::Tokenizer::from_json(json);
+  if (!tokenizer) return at(path, std::move(tokenizer).error());
+  return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
+}
+
+// ---- both ----
+
+Result<void> set_template(LanguageModel& model, std::string source) {
+  if (source.empty()) return {};
+  auto parsed = ChatTemplate::parse(std::move(source));
+  if (!parsed) return at("chat template", std::move(parsed).error());
+  model.chat_template = std::move(*parsed);
+  return {};
+}
+
+std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t> id) {
+  if (!id) return {};
+  const std::int32_t one[] = {*id};
+  return tokenizer.decode(one, {.skip_special_tokens = false});
+}
+
+Result<void> load_gguf(LanguageModel& model, const ModelOptions& options, ThreadPool& pool) {
+  LOOM_TRY(const GgufFile file, GgufFile::open(model.path));
+  LOOM_TRY(const DecoderSource source, gguf_source(file));
+  LOOM_TRY(DecoderModel decoder, build_decoder(source, pool, options.decoder));
+  model.decoder = std::make_shared<const DecoderModel>(std::move(decoder));
+  LOOM_TRY(text::Tokenizer tokenizer, gguf_tokenizer(file));
+  model.tokenizer = std::make_shared<const text::Tokenizer>(std::move(tokenizer));
+  model.bos_token = text_of(*model.tokenizer, model.tokenizer->bos());
+  model.eos_token = text_of(*model.tokenizer, model.tokenizer->eos());
+  return set_template(model, text_value(file, "tokenizer.chat_template"));
+}
+
+Result<void> load_folder(LanguageModel& model, const ModelOptions& options, ThreadPool& pool) {
+  LOOM_TRY(const DecoderSource source, folder_source(model.path));
+  LOOM_TRY(DecoderModel decoder, build_decoder(source, pool, options.decoder));
+  model.decoder = std::make_shared<const DecoderModel>(std::move(decoder));
+  if (is_file(model.path + "/tokenizer.json")) {
+    LOOM_TRY(model.tokenizer, tokenizer_file(model.path + "/tokenizer.json"));
+  }
+  std::string source_text;
+  if (const std::string path = model.path + "/tokenizer_config.json"; is_file(path)) {
+    LOOM_TRY(const Json config, read_json(path));
+    model.bos_token = token_setting(config, "bos_token");
+    model.eos_token = token_setting(config, "eos_token");
+    source_text = template_setting(config);
+  }
+  if (const std::string path = model.path + "/chat_template.jinja"; is_file(path)) {
+    LOOM_TRY(source_text, read_text_file(path, std::size_t{16} << 20));
+  }
+  return set_template(model, std::move(source_text));
+}
+
+}  // namespace
+
+Result<ModelFormat> model_format(const std::string& path) {
+  if (is_directory(path)) {
+    if (is_file(path + "/config.json")) return ModelFormat::HuggingFace;
+    return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kSupported);
+  }
+  LOOM_TRY(const auto file, MappedFile::open(path));
+  if (file->bytes().size() >= 4 && std::memcmp(file->bytes().data(), "GGUF", 4) == 0) return ModelFormat::Gguf;
+  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path, kSupported);
+}
+
+Result<DecoderSource> read_source(const std::string& path) {
+  LOOM_TRY(const ModelFormat format, model_format(path));
+  if (format == ModelFormat::HuggingFace) return folder_source(path);
+  auto file = GgufFile::open(path);
+  if (!file) return tl::make_unexpected(std::move(file).error());
+  auto source = gguf_source(*file);
+  if (!source) return at(path, std::move(source).error());
+  return source;
+}
+
+Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options) {
+  const FpEnvironment environment;
+  const auto begin = std::chrono::steady_clock::now();
+  LOOM_TRY(const ModelFormat format, model_format(path));
+  LOOM_TRY(const auto pool, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  LanguageModel model;
+  model.path = path;
+  model.format = format == ModelFormat::Gguf ? "gguf" : "huggingface";
+  auto loaded = format == ModelFormat::Gguf ? load_gguf(model, options, *pool) : load_folder(model, options, *pool);
+  if (!loaded) {
+    Error error = std::move(loaded).error();
+    return error.message.rfind(path, 0) == 0 ? tl::make_unexpected(std::move(error)) : at(path, std::move(error));
+  }
+  for (const std::int64_t id : model.decoder->config.eos_token_ids) model.stop_ids.push_back(static_cast<std::int32_t>(id));
+  if (model.tokenizer && model.tokenizer->eos()) model.stop_ids.push_back(*model.tokenizer->eos());
+  std::sort(model.stop_ids.begin(), model.stop_ids.end());
+  model.stop_ids.erase(std::unique(model.stop_ids.begin(), model.stop_ids.end()), model.stop_ids.end());
+  model.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return model;
+}
+
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
+  if (is_directory(path)) return tokenizer_file(path + "/tokenizer.json");
+  LOOM_TRY(const auto file, MappedFile::open(path));
+  if (file->bytes().size() < 4 || std::memcmp(file->bytes().data(), "GGUF", 4) != 0) return tokenizer_file(path);
+  auto gguf = GgufFile::parse(file);
+  if (!gguf) return at(path, std::move(gguf).error());
+  auto tokenizer = gguf_tokenizer(*gguf);
+  if (!tokenizer) return at(path, std::move(tokenizer).error());
+  return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
+}
+
+}  // namespace loom

@@ -1,0 +1,42 @@
+#pragma once
+// A language model as a user knows it: a GGUF file or a Hugging Face folder becomes a network, a tokenizer and a chat template.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lm/decoder.h"
+#include "text/template/chat_template.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace loom {
+
+struct LanguageModel {
+  std::string path;
+  std::string format;                               // "gguf" or "huggingface"
+  std::shared_ptr<const DecoderModel> decoder;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::optional<ChatTemplate> chat_template;        // absent: the model brings none
+  std::string bos_token, eos_token;                 // texts for the template; empty: none
+  std::vector<std::int32_t> stop_ids;               // end-of-sequence tokens of every config, ascending
+  double load_ms = 0;
+};
+
+struct ModelOptions {
+  int threads = 0;                                  // for loading; 0: one per physical core
+  DecoderOptions decoder;
+};
+
+// What a path holds, without building it.
+enum class ModelFormat { Gguf, HuggingFace };
+// NotFound, or Unsupported with what was found and what is read.
+Result<ModelFormat> model_format(const std::string& path);
+
+// Errors carry the path.
+Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options = {});
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);   // also a tokenizer.json alone
+
+// Where the tensors come from, for tools that look at a model without running it.
+Result<DecoderSource> read_source(const std::string& path);
+
+}  // namespace loom

@@ -1,0 +1,168 @@
+#include "lm/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/philox.h"
+#include "simd/math64.h"
+
+namespace loom {
+namespace {
+
+double log_of_sum(std::span<const float> logits, float largest) {
+  double sum = 0;
+  for (const float v : logits) sum += exp64(static_cast<double>(v) - static_cast<double>(largest));
+  return log64(sum);
+}
+
+}  // namespace
+
+Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
+  const auto bad = [](const char* name, auto value, const char* expected) { return fail(Code::InvalidArgument, "{} is {}, expected {}", name, value, expected); };
+  if (!(o.temperature >= 0) || !std::isfinite(o.temperature)) return bad("temperature", o.temperature, "a number >= 0");
+  if (o.top_k < 0) return bad("top_k", o.top_k, "0 (off) or more");
+  if (!(o.top_p > 0 && o.top_p <= 1)) return bad("top_p", o.top_p, "a number in (0, 1]");
+  if (!(o.min_p >= 0 && o.min_p <= 1)) return bad("min_p", o.min_p, "a number in [0, 1]");
+  if (!(o.typical_p > 0 && o.typical_p <= 1)) return bad("typical_p", o.typical_p, "a number in (0, 1]");
+  if (!(o.repetition_penalty > 0) || !std::isfinite(o.repetition_penalty)) return bad("repetition_penalty", o.repetition_penalty, "a number > 0");
+  if (o.repetition_window < 0) return bad("repetition_window", o.repetition_window, "0 or more");
+  if (!std::isfinite(o.frequency_penalty)) return bad("frequency_penalty", o.frequency_penalty, "a finite number");
+  if (!std::isfinite(o.presence_penalty)) return bad("presence_penalty", o.presence_penalty, "a finite number");
+  for (const auto& [id, bias] : o.logit_bias)
+    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size || std::isnan(bias)) return bad("logit_bias id", id, "an id of the vocabulary with a number");
+  for (const std::int32_t id : o.banned)
+    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size) return bad("banned id", id, "an id of the vocabulary");
+  return {};
+}
+
+Sampler::Sampler(SamplingOptions options, std::size_t vocab_size) : options_(std::move(options)) {
+  logits_.reserve(vocab_size);
+  counts_.assign(vocab_size, 0);
+  candidates_.reserve(vocab_size);
+  weights_.reserve(vocab_size);
+}
+
+void Sampler::penalise(std::span<const std::int32_t> history) {
+  for (const auto& [id, bias] : options_.logit_bias) logits_[static_cast<std::size_t>(id)] += bias;
+  const auto window = static_cast<std::size_t>(options_.repetition_window);
+  const std::span<const std::int32_t> recent = history.last(std::min(window, history.size()));
+  for (const std::int32_t id : recent) ++counts_[static_cast<std::size_t>(id)];
+  for (const std::int32_t id : recent) {
+    std::uint32_t& count = counts_[static_cast<std::size_t>(id)];
+    if (count == 0) continue;
+    float& logit = logits_[static_cast<std::size_t>(id)];
+    logit = logit > 0 ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
+    logit -= options_.frequency_penalty * static_cast<float>(count) + options_.presence_penalty;
+    count = 0;
+  }
+  for (const std::int32_t id : options_.banned) logits_[static_cast<std::size_t>(id)] = -INFINITY;
+}
+
+Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> history, std::uint32_t session) {
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (!std::isfinite(logits[i])) return fail(Code::NonFinite, "the logit of token {} at position {} is {}", i, history.size(), logits[i]);
+  const bool plain = options_.repetition_penalty == 1 && options_.frequency_penalty == 0 && options_.presence_penalty == 0 && options_.logit_bias.empty() && options_.banned.empty();
+  const bool greedy = options_.temperature == 0 || options_.top_k == 1;
+  if (plain && greedy) return argmax(logits);
+  logits_.assign(logits.begin(), logits.end());
+  penalise(history);
+  return greedy ? argmax(logits_) : draw(history.size(), session);
+}
+
+std::int32_t Sampler::draw(std::uint64_t position, std::uint32_t session) {
+  candidates_.clear();
+  for (std::size_t i = 0; i < logits_.size(); ++i)
+    if (logits_[i] != -INFINITY) candidates_.push_back({logits_[i] / options_.temperature, static_cast<std::int32_t>(i)});
+  if (candidates_.empty()) return argmax(logits_);
+  const auto better = [](const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
+  const auto top_k = static_cast<std::size_t>(options_.top_k);
+  if (top_k != 0 && top_k < candidates_.size()) {
+    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(top_k), candidates_.end(), better);
+    candidates_.resize(top_k);
+  } else {
+    std::sort(candidates_.begin(), candidates_.end(), better);
+  }
+  // Weights relative to the best candidate, in sorted order; every cut below keeps a prefix or a subset in that order.
+  const auto best = static_cast<double>(candidates_[0].logit);
+  const auto weigh = [&] {
+    weights_.clear();
+    double total = 0;
+    for (const Candidate& c : candidates_) {
+      weights_.push_back(exp64(static_cast<double>(c.logit) - best));
+      total += weights_.back();
+    }
+    return total;
+  };
+  double total = weigh();
+  if (options_.typical_p < 1) {
+    // Meister et al. 2022: keep the tokens whose surprise is nearest to the entropy.
+    double entropy = 0;
+    for (const double w : weights_) entropy -= w > 0 ? w / total * log64(w / total) : 0;
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < weights_.size(); ++i) order.emplace_back(weights_[i] > 0 ? std::abs(-log64(weights_[i] / total) - entropy) : INFINITY, i);
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<bool> keep(weights_.size(), false);
+    double sum = 0;
+    for (std::size_t i = 0; i < order.size() && sum < static_cast<double>(options_.typical_p) * total; ++i) {
+      keep[order[i].second] = true;
+      sum += weights_[order[i].second];
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < candidates_.size(); ++i)
+      if (keep[i]) candidates_[kept++] = candidates_[i];
+    candidates_.resize(kept);
+    total = weigh();
+  }
+  if (options_.top_p < 1) {
+    double sum = 0;
+    std::size_t n = 0;
+    while (n < weights_.size() && sum < static_cast<double>(options_.top_p) * total) sum += weights_[n++];
+    candidates_.resize(std::max<std::size_t>(n, 1));
+    total = weigh();
+  }
+  if (options_.min_p > 0) {
+    std::size_t n = 0;
+    while (n < weights_.size() && weights_[n] >= static_cast<double>(options_.min_p) * weights_[0]) ++n;
+    candidates_.resize(std::max<std::size_t>(n, 1));
+    total = weigh();
+  }
+  const RandomStream stream{options_.seed, RandomDomain::Sample, static_cast<std::uint32_t>(position), session};
+  const double threshold = static_cast<double>(stream.uniform(0)) * total;
+  double sum = 0;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    sum += weights_[i];
+    if (sum > threshold) return candidates_[i].id;
+  }
+  return candidates_.back().id;
+}
+
+std::int32_t argmax(std::span<const float> logits) {
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) return -1;
+    if (logits[i] > logits[best]) best = i;
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+std::vector<TokenLogprob> logprobs(std::span<const float> logits, std::int32_t chosen, std::size_t n) {
+  float largest = logits[0];
+  for (const float v : logits) largest = v > largest ? v : largest;
+  const double log_total = log_of_sum(logits, largest);
+  const auto of = [&](std::int32_t id) {
+    return TokenLogprob{id, static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) - static_cast<double>(largest) - log_total)};
+  };
+  std::vector<std::int32_t> ids(logits.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
+  n = std::min(n, ids.size());
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(), [&](std::int32_t a, std::int32_t b) {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  });
+  std::vector<TokenLogprob> out;
+  if (chosen >= 0) out.push_back(of(chosen));
+  for (std::size_t i = 0; i < n; ++i) out.push_back(of(ids[i]));
+  return out;
+}
+
+}  // namespace loom

@@ -1,0 +1,63 @@
+#pragma once
+// From a row of logits to the next token (engine ). With everything at its default the choice is argmax, the lowest id
+// on ties. Random draws are a function of (seed, position), never of what ran before.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace loom {
+
+struct SamplingOptions {
+  float temperature = 0;            // 0: argmax
+  int top_k = 0;                    // 0: off
+  float top_p = 1, min_p = 0, typical_p = 1;
+  float repetition_penalty = 1;     // divides positive logits, multiplies negative ones
+  int repetition_window = 64;       // tokens, prompt included, that the penalties look back on
+  float frequency_penalty = 0, presence_penalty = 0;
+  std::vector<std::pair<std::int32_t, float>> logit_bias;
+  std::vector<std::int32_t> banned;
+  std::uint64_t seed = 0;
+};
+
+// InvalidArgument names the option that is out of range.
+Result<void> check(const SamplingOptions& options, std::size_t vocab_size);
+
+struct TokenLogprob {
+  std::int32_t id = 0;
+  float logprob = 0;                // natural log of the softmax before temperature and cuts
+};
+
+class Sampler {
+ public:
+  // Options that passed check().
+  Sampler(SamplingOptions options, std::size_t vocab_size);
+
+  // `history` is every token so far, the prompt included; its length is the position that is drawn for. NonFinite when a logit is.
+  Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history, std::uint32_t session = 0);
+
+ private:
+  struct Candidate {
+    float logit;
+    std::int32_t id;
+  };
+  void penalise(std::span<const std::int32_t> history);
+  std::int32_t draw(std::uint64_t position, std::uint32_t session);
+
+  SamplingOptions options_;
+  std::vector<float> logits_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<Candidate> candidates_;
+  std::vector<double> weights_;
+};
+
+// argmax, the lowest id on ties; -1 when a logit is NaN.
+std::int32_t argmax(std::span<const float> logits);
+// The n best ids with their log-probabilities, and the one of `chosen` first when it is >= 0.
+std::vector<TokenLogprob> logprobs(std::span<const float> logits, std::int32_t chosen, std::size_t n);
+
+}  // namespace loom
