@@ -1,0 +1,450 @@
+// Methods of str.
+
+#include <algorithm>
+
+#include "text/template/interpreter.h"
+#include "text/template/unicode.h"
+
+namespace loom::jinja {
+namespace {
+
+Value like(Machine& m, const Value& self, std::string text) { return m.string(std::move(text), self.text().markup); }
+
+Result<std::string_view> text_argument(const Value& v, std::string_view method) {
+  if (!v.is(Kind::String)) return fail(Code::TemplateError, "{}: expected a str, got '{}'", method, type_name(v));
+  return v.s();
+}
+Result<std::int64_t> int_argument(const Value& v, std::int64_t standard, std::string_view method) {
+  if (v.missing() || v.is(Kind::None)) return standard;
+  if (!v.integral()) return fail(Code::TemplateError, "{}: '{}' object cannot be interpreted as an integer", method, type_name(v));
+  return v.i();
+}
+
+template <std::string (*Change)(std::string_view)>
+Result<Value> changed(Machine& m, const Value& self, const Arguments& a) {
+  LOOM_TRY_VOID(a.none("the method"));
+  LOOM_TRY_VOID(m.heap.reserve(self.s().size() * 3));
+  return like(m, self, Change(self.s()));
+}
+
+// ---- strip
+
+std::string_view strip_set(std::string_view text, std::string_view set, bool left, bool right) {
+  const auto in = [&](std::string_view c) {
+    for (std::size_t i = 0; i < set.size();) {
+      const std::size_t n = decode_at(set, i).size;
+      if (set.substr(i, n) == c) return true;
+      i += n;
+    }
+    return false;
+  };
+  while (left && !text.empty()) {
+    const std::size_t n = decode_at(text, 0).size;
+    if (!in(text.substr(0, n))) break;
+    text.remove_prefix(n);
+  }
+  while (right && !text.empty()) {
+    std::size_t back = text.size() - 1;
+    while (back > 0 && text.size() - back < 4 && (static_cast<unsigned char>(text[back]) & 0xc0) == 0x80) --back;
+    if (!in(text.substr(back))) break;
+    text = text.substr(0, back);
+  }
+  return text;
+}
+
+template <bool Left, bool Right>
+Result<Value> strip(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("strip", {"chars"}));
+  LOOM_TRY_VOID(m.heap.tick(self.s().size() / 64));
+  std::string_view text = self.s();
+  if (a[0].missing() || a[0].is(Kind::None)) {
+    if (Left) text = strip_left(text);
+    if (Right) text = strip_right(text);
+  } else {
+    LOOM_TRY(const std::string_view set, text_argument(a[0], "strip"));
+    LOOM_TRY_VOID(m.heap.tick(text.size() / 64 * (1 + set.size() / 64)));
+    text = strip_set(text, set, Left, Right);
+  }
+  return text.size() == self.s().size() ? self : like(m, self, std::string(text));
+}
+
+template <bool Prefix>
+Result<Value> remove_affix(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("removeprefix", {"affix"}, 1));
+  LOOM_TRY(const std::string_view affix, text_argument(a[0], "removeprefix"));
+  const std::string_view text = self.s();
+  if (Prefix ? !text.starts_with(affix) : !text.ends_with(affix)) return self;
+  return like(m, self, std::string(Prefix ? text.substr(affix.size()) : text.substr(0, text.size() - affix.size())));
+}
+
+// ---- split and join
+
+Result<Value> pieces(Machine& m, const Value& self, const std::vector<std::string_view>& parts, Kind kind = Kind::List) {
+  LOOM_TRY_VOID(m.heap.reserve(parts.size() * (sizeof(Value) + sizeof(StringObject)) + self.s().size()));
+  std::vector<Value> out;
+  out.reserve(parts.size());
+  for (const std::string_view part : parts) out.push_back(like(m, self, std::string(part)));
+  return make_sequence(m.heap, kind, std::move(out));
+}
+
+std::vector<std::string_view> split_space(std::string_view text, std::int64_t most, bool from_right) {
+  std::vector<std::string_view> out;
+  text = from_right ? strip_right(text) : strip_left(text);
+  while (!text.empty()) {
+    if (most >= 0 && static_cast<std::int64_t>(out.size()) == most) {
+      out.push_back(from_right ? strip_right(text) : text);
+      if (from_right) out.back() = strip_left(out.back());
+      break;
+    }
+    std::size_t cut = from_right ? 0 : text.size(), i = 0;
+    for (; i < text.size(); i += decode_at(text, i).size) {
+      if (!is_space(decode_at(text, i).value)) continue;
+      cut = from_right ? i + decode_at(text, i).size : i;
+      if (!from_right) break;
+    }
+    if (from_right) {
+      out.push_back(text.substr(cut));
+      text = strip_right(text.substr(0, cut));
+    } else {
+      out.push_back(text.substr(0, cut));
+      text = strip_left(text.substr(cut));
+    }
+  }
+  if (from_right) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string_view> split_at(std::string_view text, std::string_view separator, std::int64_t most, bool from_right) {
+  std::vector<std::string_view> out;
+  while (most < 0 || static_cast<std::int64_t>(out.size()) < most) {
+    const std::size_t at = from_right ? text.rfind(separator) : text.find(separator);
+    if (at == std::string_view::npos) break;
+    out.push_back(from_right ? text.substr(at + separator.size()) : text.substr(0, at));
+    text = from_right ? text.substr(0, at) : text.substr(at + separator.size());
+  }
+  out.push_back(text);
+  if (from_right) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+template <bool Right>
+Result<Value> split(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("split", {"sep", "maxsplit"}));
+  LOOM_TRY(const std::int64_t most, int_argument(a[1], -1, "split"));
+  LOOM_TRY_VOID(m.heap.tick(self.s().size() / 16));
+  if (a[0].missing() || a[0].is(Kind::None)) {
+    // Splitting from the right without a limit gives the same parts, and in one pass.
+    return pieces(m, self, split_space(self.s(), most, Right && most >= 0));
+  }
+  LOOM_TRY(const std::string_view separator, text_argument(a[0], "split"));
+  if (separator.empty()) return fail(Code::TemplateError, "empty separator");
+  return pieces(m, self, split_at(self.s(), separator, most, Right));
+}
+
+template <bool Right>
+Result<Value> partition(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("partition", {"sep"}, 1));
+  LOOM_TRY(const std::string_view separator, text_argument(a[0], "partition"));
+  if (separator.empty()) return fail(Code::TemplateError, "empty separator");
+  const std::string_view text = self.s();
+  const std::size_t at = Right ? text.rfind(separator) : text.find(separator);
+  if (at == std::string_view::npos) return Right ? pieces(m, self, {"", "", text}, Kind::Tuple) : pieces(m, self, {text, "", ""}, Kind::Tuple);
+  return pieces(m, self, {text.substr(0, at), separator, text.substr(at + separator.size())}, Kind::Tuple);
+}
+
+Result<Value> splitlines(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("splitlines", {"keepends"}));
+  const bool keep = truthy(a[0]);
+  std::vector<std::string_view> out;
+  std::string_view text = self.s();
+  std::size_t start = 0;
+  LOOM_TRY_VOID(m.heap.tick(text.size() / 16));
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint p = decode_at(text, i);
+    const bool ends = (p.value >= 10 && p.value <= 13) || (p.value >= 0x1c && p.value <= 0x1e) || p.value == 0x85 || p.value == 0x2028 || p.value == 0x2029;
+    std::size_t next = i + p.size;
+    if (ends) {
+      if (p.value == '\r' && next < text.size() && text[next] == '\n') ++next;
+      out.push_back(text.substr(start, (keep ? next : i) - start));
+      start = next;
+    }
+    i = next;
+  }
+  if (start < text.size()) out.push_back(text.substr(start));
+  return pieces(m, self, out);
+}
+
+Result<Value> join(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("join", {"iterable"}, 1));
+  LOOM_TRY(const auto items, to_list(m.heap, a[0]));
+  TextBuilder out(m.heap);
+  for (std::size_t k = 0; k < items.size(); ++k) {
+    if (!items[k].is(Kind::String)) return fail(Code::TemplateError, "sequence item {}: expected str instance, {} found", k, type_name(items[k]));
+    if (k > 0) out.add(self.s());
+    out.add(self.text().markup && !items[k].text().markup ? escape_html(items[k].s()) : std::string(items[k].s()));
+  }
+  LOOM_TRY(std::string text, out.finish());
+  return like(m, self, std::move(text));
+}
+
+// ---- search and replace
+
+Result<Value> replace(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("replace", {"old", "new", "count"}, 2));
+  LOOM_TRY(const std::string_view old, text_argument(a[0], "replace"));
+  LOOM_TRY(const std::string_view fresh, text_argument(a[1], "replace"));
+  LOOM_TRY(std::int64_t count, int_argument(a[2], -1, "replace"));
+  if (count < 0) count = INT64_MAX;
+  const std::string safe = self.text().markup && !a[1].text().markup ? escape_html(fresh) : std::string(fresh);
+  const std::string_view text = self.s();
+  TextBuilder out(m.heap);
+  std::size_t i = 0;
+  if (old.empty()) {  // between all characters
+    for (; count > 0; --count) {
+      out.add(safe);
+      if (i >= text.size()) break;
+      const std::size_t n = decode_at(text, i).size;
+      out.add(text.substr(i, n));
+      i += n;
+    }
+  } else {
+    for (; count > 0; --count) {
+      const std::size_t next = text.find(old, i);
+      if (next == std::string_view::npos) break;
+      out.add(text.substr(i, next - i));
+      out.add(safe);
+      i = next + old.size();
+    }
+  }
+  if (i < text.size()) out.add(text.substr(i));
+  LOOM_TRY(std::string all, out.finish());
+  return like(m, self, std::move(all));
+}
+
+// The part of self that (start, end) name, and where it begins in bytes.
+struct Window {
+  std::string_view text;
+  std::int64_t start = 0;
+  bool outside = false;
+};
+Result<Window> window(Machine& m, const Value& self, const Value& from, const Value& to) {
+  LOOM_TRY(const std::int64_t length, length_of(self));
+  LOOM_TRY(std::int64_t start, int_argument(from, 0, "start"));
+  LOOM_TRY(std::int64_t end, int_argument(to, length, "end"));
+  LOOM_TRY_VOID(m.heap.tick(self.s().size() / 64));
+  const auto place = [&](std::int64_t k) { return k < 0 ? std::max<std::int64_t>(k < -length ? 0 : k + length, 0) : k; };
+  start = place(start);
+  end = std::min(place(end), length);
+  Window w;
+  w.start = start;
+  w.outside = start > end;
+  if (w.outside) return w;
+  const std::size_t a = offset_of(self.s(), static_cast<std::size_t>(start));
+  w.text = self.s().substr(a);
+  w.text = w.text.substr(0, offset_of(w.text, static_cast<std::size_t>(end - start)));
+  return w;
+}
+
+template <bool Right, bool Raise>
+Result<Value> find(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("find", {"sub", "start", "end"}, 1));
+  LOOM_TRY(const std::string_view sub, text_argument(a[0], "find"));
+  LOOM_TRY(const Window w, window(m, self, a[1], a[2]));
+  const std::size_t at = w.outside ? std::string_view::npos : Right ? w.text.rfind(sub) : w.text.find(sub);
+  if (at != std::string_view::npos) return Value::integer(w.start + static_cast<std::int64_t>(count_code_points(w.text.substr(0, at))));
+  if (Raise) return fail(Code::TemplateError, "substring not found");
+  return Value::integer(-1);
+}
+
+Result<Value> count(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("count", {"sub", "start", "end"}, 1));
+  LOOM_TRY(const std::string_view sub, text_argument(a[0], "count"));
+  LOOM_TRY(const Window w, window(m, self, a[1], a[2]));
+  if (w.outside) return Value::integer(0);
+  if (sub.empty()) return Value::integer(static_cast<std::int64_t>(count_code_points(w.text)) + 1);
+  std::int64_t n = 0;
+  for (std::size_t i = w.text.find(sub); i != std::string_view::npos; i = w.text.find(sub, i + sub.size())) ++n;
+  return Value::integer(n);
+}
+
+template <bool Start>
+Result<Value> affix(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind(Start ? "startswith" : "endswith", {"affix", "start", "end"}, 1));
+  LOOM_TRY(const Window w, window(m, self, a[1], a[2]));
+  std::vector<Value> choices{a[0]};
+  if (a[0].is(Kind::Tuple)) choices = a[0].items();
+  for (const Value& choice : choices) {
+    LOOM_TRY(const std::string_view part, text_argument(choice, Start ? "startswith first arg" : "endswith first arg"));
+    if (!w.outside && (Start ? w.text.starts_with(part) : w.text.ends_with(part))) return Value::boolean(true);
+  }
+  return Value::boolean(false);
+}
+
+// ---- padding
+
+template <char Align>
+Result<Value> justify(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("justify", {"width", "fillchar"}, 1));
+  LOOM_TRY(const std::int64_t width, int_argument(a[0], 0, "width"));
+  std::string_view fill = " ";
+  if (!a[1].missing()) {
+    LOOM_TRY(fill, text_argument(a[1], "fillchar"));
+  }
+  if (count_code_points(fill) != 1) return fail(Code::TemplateError, "The fill character must be exactly one character long");
+  LOOM_TRY(const std::int64_t length, length_of(self));
+  if (width <= length) return self;
+  const std::int64_t room = width - length;
+  // str.center puts the odd blank left when the width is odd.
+  const std::int64_t left = Align == '<' ? 0 : Align == '>' ? room : room / 2 + (room & width & 1);
+  TextBuilder out(m.heap);
+  out.fill(static_cast<std::size_t>(left), fill);
+  out.add(self.s());
+  out.fill(static_cast<std::size_t>(room - left), fill);
+  LOOM_TRY(std::string text, out.finish());
+  return like(m, self, std::move(text));
+}
+
+Result<Value> zfill(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("zfill", {"width"}, 1));
+  LOOM_TRY(const std::int64_t width, int_argument(a[0], 0, "zfill"));
+  LOOM_TRY(const std::int64_t length, length_of(self));
+  if (width <= length) return self;
+  const std::size_t sign = !self.s().empty() && (self.s()[0] == '-' || self.s()[0] == '+') ? 1 : 0;
+  TextBuilder out(m.heap);
+  out.add(self.s().substr(0, sign));
+  out.fill(static_cast<std::size_t>(width - length), "0");
+  out.add(self.s().substr(sign));
+  LOOM_TRY(std::string text, out.finish());
+  return like(m, self, std::move(text));
+}
+
+Result<Value> expandtabs(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("expandtabs", {"tabsize"}));
+  LOOM_TRY(const std::int64_t size, int_argument(a[0], 8, "expandtabs"));
+  TextBuilder out(m.heap);
+  std::int64_t column = 0;
+  const std::string_view text = self.s();
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t n = decode_at(text, i).size;
+    if (text[i] == '\t') {
+      const std::int64_t blanks = size > 0 ? size - column % size : 0;
+      out.fill(static_cast<std::size_t>(blanks), " ");
+      column += blanks;
+    } else {
+      out.add(text.substr(i, n));
+      column = text[i] == '\n' || text[i] == '\r' ? 0 : column + 1;
+    }
+    i += n;
+  }
+  LOOM_TRY(std::string all, out.finish());
+  return like(m, self, std::move(all));
+}
+
+// ---- questions
+
+template <bool (*Is)(char32_t), bool EmptyHolds = false>
+Result<Value> every(Machine& m, const Value& self, const Arguments& a) {
+  LOOM_TRY_VOID(a.none("the method"));
+  const std::string_view text = self.s();
+  LOOM_TRY_VOID(m.heap.tick(text.size() / 64));
+  for (std::size_t i = 0; i < text.size(); i += decode_at(text, i).size)
+    if (!Is(decode_at(text, i).value)) return Value::boolean(false);
+  return Value::boolean(EmptyHolds || !text.empty());
+}
+bool is_alnum(char32_t c) { return is_alpha(c) || is_numeric(c); }
+bool is_ascii_char(char32_t c) { return c < 0x80; }
+
+template <bool Lower>
+Result<Value> is_case(Machine& m, const Value& self, const Arguments& a) {
+  LOOM_TRY(const bool holds, test_entry(find_test(Lower ? "lower" : "upper")).run(m, self, a));
+  return Value::boolean(holds);
+}
+Result<Value> is_title_text(Machine&, const Value& self, const Arguments& a) {
+  LOOM_TRY_VOID(a.none("istitle"));
+  bool inside = false, any = false;
+  const std::string_view text = self.s();
+  for (std::size_t i = 0; i < text.size(); i += decode_at(text, i).size) {
+    const char32_t c = decode_at(text, i).value;
+    if ((is_upper(c) || is_title(c)) && inside) return Value::boolean(false);
+    if (is_lower(c) && !inside) return Value::boolean(false);
+    inside = is_cased(c);
+    any |= inside;
+  }
+  return Value::boolean(any);
+}
+Result<Value> is_identifier(Machine&, const Value& self, const Arguments& a) {
+  LOOM_TRY_VOID(a.none("isidentifier"));
+  const std::string_view text = self.s();
+  for (std::size_t i = 0; i < text.size(); i += decode_at(text, i).size) {
+    const char32_t c = decode_at(text, i).value;
+    if (c != '_' && !is_alpha(c) && (i == 0 || !is_numeric(c))) return Value::boolean(false);
+  }
+  return Value::boolean(!text.empty());
+}
+
+Result<Value> format(Machine& m, const Value& self, const Arguments& args) { return format_braces(m, self, args); }
+Result<Value> format_map(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("format_map", {"mapping"}, 1));
+  if (!a[0].is(Kind::Dict)) return fail(Code::TemplateError, "format_map: expected a mapping, got '{}'", type_name(a[0]));
+  Arguments named;
+  for (const auto& [key, value] : a[0].dict().items)
+    if (key.is(Kind::String)) named.keyword.emplace_back(std::string(key.s()), value);
+  return format_braces(m, self, named);
+}
+Result<Value> unsupported(Machine&, const Value&, const Arguments&) { return fail(Code::Unsupported, "this method of str is not supported"); }
+
+constexpr MethodEntry kMethods[] = {
+    {"capitalize", changed<to_capital>},
+    {"casefold", unsupported},
+    {"center", justify<'^'>},
+    {"count", count},
+    {"encode", unsupported},
+    {"endswith", affix<false>},
+    {"expandtabs", expandtabs},
+    {"find", find<false, false>},
+    {"format", format},
+    {"format_map", format_map},
+    {"index", find<false, true>},
+    {"isalnum", every<is_alnum>},
+    {"isalpha", every<is_alpha>},
+    {"isascii", every<is_ascii_char, true>},
+    {"isdecimal", every<is_decimal>},
+    {"isdigit", every<is_digit>},
+    {"isidentifier", is_identifier},
+    {"islower", is_case<true>},
+    {"isnumeric", every<is_numeric>},
+    {"isprintable", every<is_printable, true>},
+    {"isspace", every<is_space>},
+    {"istitle", is_title_text},
+    {"isupper", is_case<false>},
+    {"join", join},
+    {"ljust", justify<'<'>},
+    {"lower", changed<to_lower>},
+    {"lstrip", strip<true, false>},
+    {"maketrans", unsupported},
+    {"partition", partition<false>},
+    {"removeprefix", remove_affix<true>},
+    {"removesuffix", remove_affix<false>},
+    {"replace", replace},
+    {"rfind", find<true, false>},
+    {"rindex", find<true, true>},
+    {"rjust", justify<'>'>},
+    {"rpartition", partition<true>},
+    {"rsplit", split<true>},
+    {"rstrip", strip<false, true>},
+    {"split", split<false>},
+    {"splitlines", splitlines},
+    {"startswith", affix<true>},
+    {"strip", strip<true, true>},
+    {"swapcase", changed<swap_case>},
+    {"title", changed<to_title>},
+    {"translate", unsupported},
+    {"upper", changed<to_upper>},
+    {"zfill", zfill},
+};
+
+}  // namespace
+
+std::span<const MethodEntry> text_methods() { return kMethods; }
+
+}  // namespace loom::jinja
