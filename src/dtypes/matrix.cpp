@@ -214,6 +214,21 @@ Result<PanelLayout> panel_layout(DType dtype) {
   }
 }
 
+Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to) {
+  if (is_block_format(dtype)) return encode_block_row(dtype, row, to);
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    if (dtype == DType::float32) {
+      std::memcpy(to + 4 * c, &row[c], 4);
+    } else if (dtype == DType::float16 || dtype == DType::bfloat16) {
+      const std::uint16_t half = dtype == DType::float16 ? float_to_float16_saturated(row[c]) : float_to_bfloat16_saturated(row[c]);
+      std::memcpy(to + 2 * c, &half, 2);
+    } else {
+      return fail(Code::Unsupported, "{} rows have no file form", name(dtype));
+    }
+  }
+  return {};
+}
+
 Result<std::shared_ptr<PanelPool>> PanelPool::create(std::size_t bytes) {
   auto pool = std::make_shared<PanelPool>();
   LOOM_TRY(pool->memory_, Buffer::create(bytes));
@@ -271,18 +286,13 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!finite(values[i])) return non_finite(dtype, i / cols, i % cols);
   if (dtype == DType::float32) return from_source(dtype, std::as_bytes(values), rows, cols, {}, std::move(pool));
-  if (dtype == DType::float16 || dtype == DType::bfloat16) {
-    std::vector<std::uint16_t> halfs(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) halfs[i] = dtype == DType::float16 ? float_to_float16_saturated(values[i]) : float_to_bfloat16_saturated(values[i]);
-    return from_source(dtype, std::as_bytes(std::span(halfs)), rows, cols, {}, std::move(pool));
-  }
-  if (is_block_format(dtype)) {
+  if (is_block_format(dtype) || dtype == DType::float16 || dtype == DType::bfloat16) {
     LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
-    std::vector<std::byte> blocks(stride * rows);
+    std::vector<std::byte> encoded(stride * rows);
     for (std::size_t row = 0; row < rows; ++row) {
-      LOOM_TRY_VOID(encode_block_row(dtype, values.subspan(row * cols, cols), blocks.data() + row * stride));
+      LOOM_TRY_VOID(encode_row(dtype, values.subspan(row * cols, cols), encoded.data() + row * stride));
     }
-    return from_source(dtype, blocks, rows, cols, {}, std::move(pool));
+    return from_source(dtype, encoded, rows, cols, {}, std::move(pool));
   }
   LOOM_TRY(Matrix m, create(dtype, rows, cols, std::move(pool)));
   const std::size_t block_bytes = m.layout_.block_bytes();

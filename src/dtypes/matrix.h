@@ -90,4 +90,7 @@ class Matrix {
   std::shared_ptr<PanelPool> pool_;
 };
 
+// One row of f32 as a file holds it in this type: floats saturate, blocks are quantised. Unsupported for types without an encoder.
+Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to);
+
 }  // namespace loom

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "core/numerics_version.h"
+
+namespace loom::cli {
+namespace {
+
+struct Options {
+  CommonOptions common;
+  std::string model;
+  std::size_t prompt_tokens = 113, new_tokens = 57, repeats = 5, batch = 1;
+};
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+// One repetition: `batch` sequences read a prompt each, then write together.
+Result<std::pair<double, double>> once(const Options& o, Session& session, std::int32_t vocab) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); };
+  std::vector<std::vector<std::int32_t>> ids(o.batch);
+  for (std::size_t s = 0; s < o.batch; ++s) {
+    LOOM_TRY_VOID(session.rewind(0, s));
+    for (std::size_t i = 0; i < o.prompt_tokens; ++i) ids[s].push_back(static_cast<std::int32_t>((100 + i * 37 + s * 11) % static_cast<std::size_t>(vocab)));
+  }
+  const auto begin = Clock::now();
+  for (std::size_t s = 0; s < o.batch; ++s) {
+    LOOM_TRY_VOID(session.feed(ids[s], s));
+  }
+  const auto middle = Clock::now();
+  std::vector<std::int32_t> next(o.batch, 1);
+  std::vector<Session::Feed> feeds;
+  for (std::size_t n = 0; n < o.new_tokens; ++n) {
+    feeds.clear();
+    for (std::size_t s = 0; s < o.batch; ++s) feeds.push_back({s, std::span(&next[s], 1)});
+    LOOM_TRY(const ConstTensor logits, session.feed(feeds));
+    for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, argmax({logits.row(s), logits.cols}));
+  }
+  const auto end = Clock::now();
+  return std::pair(static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle), static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end));
+}
+
+Result<int> run(const Options& o) {
+  LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
+  CommonOptions common = o.common;
+  if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
+  LOOM_TRY(const auto session, open_session(model, common, o.batch));
+  std::vector<double> prefill, decode;
+  Progress bar("bench", o.common.quiet);
+  for (std::size_t r = 0; r <= o.repeats; ++r) {   // the first one warms up
+    LOOM_TRY(const auto rates, once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size)));
+    if (interrupted()) return kInterrupted;
+    bar.update(static_cast<double>(r) / static_cast<double>(o.repeats));
+    if (r > 0 || o.repeats == 0) prefill.push_back(rates.first), decode.push_back(rates.second);
+  }
+  const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
+  if (o.common.json)
+    print_json(Json{{"model", o.model}, {"prefill_tps", median(prefill)}, {"decode_tps", median(decode)}, {"prefill_tps_best", best(prefill)}, {"decode_tps_best", best(decode)},
+                    {"prompt_tokens", o.prompt_tokens}, {"new_tokens", o.new_tokens}, {"batch", o.batch}, {"repeats", o.repeats}, {"load_ms", model.load_ms},
+                    {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6}, {"peak_rss_mb", peak_rss_mb()}, {"threads", session->threads()},
+                    {"isa", name(session->isa())}, {"cpu", cpu_name()}, {"numerics_version", kNumericsVersion}});
+  else
+    std::printf("%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best %.1f)\nload %.1f ms, weights %.1f MB, peak %.1f MB\n", cpu_name().c_str(),
+                std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens, median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
+                static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+  return kOk;
+}
+
+}  // namespace
+
+Run bench_command(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  app.add_option("--batch", o->batch, "Sequences at once")->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--repeats", o->repeats, "Repetitions; the median is reported")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, true);
+  return [o] {
+    auto status = run(*o);
+    return status ? *status : report(status.error());
+  };
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,24 @@
+#pragma once
+// Every command registers its options and returns what runs it. To add one: its file, one line in kCommands (main.cpp).
+
+#include <functional>
+
+#include "cli/common.h"
+
+namespace loom::cli {
+
+using Run = std::function<int()>;
+
+Run chat_command(CLI::App& app);
+Run generate_command(CLI::App& app);
+Run logits_command(CLI::App& app);
+Run tokenize_command(CLI::App& app);
+Run detokenize_command(CLI::App& app);
+Run perplexity_command(CLI::App& app);
+Run bench_command(CLI::App& app);
+Run inspect_command(CLI::App& app);
+Run quantize_command(CLI::App& app);
+Run verify_command(CLI::App& app);
+Run audit_command(CLI::App& app);
+
+}  // namespace loom::cli

@@ -1,0 +1,70 @@
+#pragma once
+// What every command shares: options, exit codes, progress on a terminal, Ctrl-C.
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "lm/generate.h"
+
+namespace loom::cli {
+
+enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2, kBadFile = 3, kOutOfMemory = 4, kInterrupted = 130 };
+
+struct CommonOptions {
+  int threads = 0;
+  std::string isa;
+  std::size_t context = 0;
+  std::string dtype;
+  bool quiet = false;
+  bool json = false;
+};
+
+// Adds -t, --isa, --quiet and, for commands that run a model, --ctx and --dtype.
+void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
+
+// Prints the error as one line on stderr and maps it to an exit code.
+int report(const Error& error);
+
+// Escapes to colour text; empty unless stdout is a terminal and NO_COLOR is unset.
+struct Colours {
+  const char *dim = "", *bold = "", *green = "", *reset = "";
+};
+Colours colours();
+bool stderr_is_terminal();
+
+// A bar on stderr, on a terminal only.
+class Progress {
+ public:
+  Progress(std::string label, bool quiet);
+  ~Progress();
+  void update(double fraction, const std::string& note = {});
+
+ private:
+  std::string label_;
+  bool shown_;
+  int last_ = -1;
+};
+
+// Ctrl-C sets the flag (a second one ends the program); the session of the running command is cancelled by it.
+void watch_interrupts(std::atomic<bool>* session_cancel);
+bool interrupted();
+void clear_interrupt();
+
+Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
+Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options, std::size_t sequences = 1);
+
+// "-p" text, "--file" or, with "-", standard input.
+Result<std::string> read_input(const std::string& text, const std::string& file);
+// "1,2,3" or blanks between.
+Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
+
+double peak_rss_mb();
+std::string cpu_name();
+void print_json(const Json& value);
+
+}  // namespace loom::cli

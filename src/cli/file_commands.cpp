@@ -1,0 +1,133 @@
+// inspect, quantize.
+
+#include <cstdio>
+#include <map>
+
+#include "cli/commands.h"
+#include "dtypes/block_formats.h"
+#include "io/gguf/gguf_writer.h"
+
+namespace loom::cli {
+namespace {
+
+int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
+
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text;
+  for (const std::size_t d : shape) text += (text.empty() ? "" : " x ") + fmt::format("{}", d);
+  return text;
+}
+
+struct InspectOptions {
+  CommonOptions common;
+  std::string model;
+  bool tensors = false;
+};
+
+Result<int> run_inspect(const InspectOptions& o) {
+  LOOM_TRY(const DecoderSource source, read_source(o.model));
+  const ModelConfig& c = source.config;
+  std::map<std::string, std::pair<std::size_t, std::size_t>> by_type;   // count, bytes
+  std::size_t parameters = 0, bytes = 0;
+  for (const SourceTensor& t : source.tensors) {
+    std::size_t elements = 1;
+    for (const std::size_t d : t.shape) elements *= d;
+    parameters += elements;
+    bytes += t.bytes.size();
+    auto& entry = by_type[std::string(name(t.dtype))];
+    ++entry.first, entry.second += t.bytes.size();
+  }
+  if (o.common.json) {
+    Json types = Json::object(), tensors = Json::array();
+    for (const auto& [type, entry] : by_type) types[type] = Json{{"tensors", entry.first}, {"bytes", entry.second}};
+    if (o.tensors)
+      for (const SourceTensor& t : source.tensors) tensors.push_back(Json{{"name", t.name}, {"dtype", name(t.dtype)}, {"shape", t.shape}, {"bytes", t.bytes.size()}});
+    Json out{{"path", o.model}, {"architecture", c.architecture}, {"layers", c.num_hidden_layers}, {"hidden_size", c.hidden_size}, {"intermediate_size", c.intermediate_size},
+             {"heads", c.num_attention_heads}, {"kv_heads", c.num_key_value_heads}, {"head_dim", c.head_dim}, {"vocab_size", c.vocab_size},
+             {"context", c.max_position_embeddings}, {"rope_theta", c.rope_theta}, {"sliding_window", c.sliding_window}, {"tied_head", c.tie_word_embeddings},
+             {"parameters", parameters}, {"weight_bytes", bytes}, {"types", std::move(types)}};
+    if (o.tensors) out["tensors"] = std::move(tensors);
+    print_json(out);
+    return kOk;
+  }
+  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", o.model.c_str(), c.architecture.c_str(), static_cast<double>(parameters) / 1e6, static_cast<double>(bytes) / 1e6);
+  std::printf("%ld layers, width %ld, feed-forward %ld, %ld heads (%ld key-value) of %ld, vocabulary %ld, context %ld\n", static_cast<long>(c.num_hidden_layers), static_cast<long>(c.hidden_size),
+              static_cast<long>(c.intermediate_size), static_cast<long>(c.num_attention_heads), static_cast<long>(c.num_key_value_heads), static_cast<long>(c.head_dim),
+              static_cast<long>(c.vocab_size), static_cast<long>(c.max_position_embeddings));
+  for (const auto& [type, entry] : by_type) std::printf("  %-10s %4zu tensors %10.2f MB\n", type.c_str(), entry.first, static_cast<double>(entry.second) / 1e6);
+  if (o.tensors)
+    for (const SourceTensor& t : source.tensors) std::printf("  %-48s %-9s %s\n", t.name.c_str(), std::string(name(t.dtype)).c_str(), shape_text(t.shape).c_str());
+  return kOk;
+}
+
+struct QuantizeOptions {
+  CommonOptions common;
+  std::string model, output, dtype;
+};
+
+Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype) {
+  LOOM_TRY(const Matrix m, Matrix::from_source(t.dtype, t.bytes, t.dims[0], t.dims[1]));
+  LOOM_TRY(const std::size_t stride, row_bytes(dtype, m.cols()));
+  std::vector<std::byte> out(stride * m.rows());
+  std::vector<float> row(m.cols());
+  for (std::size_t r = 0; r < m.rows(); ++r) {
+    m.decode_row(r, row.data());
+    LOOM_TRY_VOID(encode_row(dtype, row, out.data() + r * stride));
+  }
+  return out;
+}
+
+Result<int> run_quantize(const QuantizeOptions& o) {
+  LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
+  if (is_file(o.output)) {
+    auto existing = model_format(o.output);
+    if (!existing) return fail(Code::InvalidArgument, "{}: exists and is no model; not overwritten", o.output);
+  }
+  auto opened = GgufFile::open(o.model);
+  if (!opened) return tl::make_unexpected(std::move(opened).error());
+  const GgufFile& file = *opened;
+  GgufWriter writer;
+  for (const GgufValue& value : file.metadata()) writer.copy(value);
+  Progress bar("quantizing", o.common.quiet);
+  std::size_t done = 0;
+  for (const GgufTensor& t : file.tensors()) {
+    const bool matrix = t.rank == 2 && t.dims[1] % info(dtype).block_elements == 0;
+    if (!matrix || t.dtype == dtype) {
+      LOOM_TRY_VOID(writer.add_tensor(t.name, t.dtype, t.shape(), t.bytes));
+      continue;
+    }
+    LOOM_TRY_VOID(writer.add_tensor(t.name, dtype, t.shape(), [&t, dtype, &bar, &done, total = file.tensors().size()]() -> Result<std::vector<std::byte>> {
+      bar.update(static_cast<double>(++done) / static_cast<double>(total));
+      if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
+      auto bytes = requantized(t, dtype);
+      if (!bytes) return at(std::string(t.name), std::move(bytes).error());
+      return bytes;
+    }));
+  }
+  watch_interrupts(nullptr);
+  LOOM_TRY_VOID(writer.write(o.output));
+  if (!o.common.quiet) std::printf("%s written\n", o.output.c_str());
+  return kOk;
+}
+
+}  // namespace
+
+Run inspect_command(CLI::App& app) {
+  auto o = std::make_shared<InspectOptions>();
+  app.add_option("FILE", o->model, "GGUF file or Hugging Face folder")->required();
+  app.add_flag("--tensors", o->tensors, "List every tensor");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_inspect(*o)); };
+}
+
+Run quantize_command(CLI::App& app) {
+  auto o = std::make_shared<QuantizeOptions>();
+  app.add_option("MODEL", o->model, "GGUF file")->required();
+  app.add_option("OUTPUT", o->output, "GGUF file to write")->required();
+  app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required();
+  add_common(app, o->common, false);
+  return [o] { return finish(run_quantize(*o)); };
+}
+
+}  // namespace loom::cli

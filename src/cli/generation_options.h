@@ -1,0 +1,56 @@
+#pragma once
+// The flags of sampling and stopping, shared by chat, generate and the server to come.
+
+#include "cli/common.h"
+
+namespace loom::cli {
+
+struct GenerationFlags {
+  std::size_t max_tokens = 256;
+  float temperature = 0;
+  int top_k = 0;
+  float top_p = 1, min_p = 0, typical_p = 1;
+  float repetition_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
+  std::uint64_t seed = 0;
+  std::vector<std::string> stop, logit_bias;
+  std::size_t logprobs = 0;
+  bool ignore_eos = false;
+
+  void add(CLI::App& app) {
+    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")->capture_default_str();
+    app.add_option("--temp,--temperature", temperature, "0 picks the best token; higher is more varied")->capture_default_str();
+    app.add_option("--top-k", top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
+    app.add_option("--top-p", top_p, "Draw from the best tokens that hold this share of the probability")->capture_default_str();
+    app.add_option("--min-p", min_p, "Drop tokens below this share of the best one's probability")->capture_default_str();
+    app.add_option("--typical-p", typical_p, "Locally typical sampling")->capture_default_str();
+    app.add_option("--repetition-penalty", repetition_penalty, "Divide the scores of recent tokens")->capture_default_str();
+    app.add_option("--frequency-penalty", frequency_penalty, "Lower scores per recent occurrence")->capture_default_str();
+    app.add_option("--presence-penalty", presence_penalty, "Lower scores of tokens that occurred")->capture_default_str();
+    app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; may be repeated");
+    app.add_option("--seed", seed, "Same seed, same text, on every machine")->capture_default_str();
+    app.add_option("--stop", stop, "End before this text; may be repeated");
+    app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str();
+    app.add_flag("--ignore-eos", ignore_eos, "Do not end at the end-of-sequence token");
+  }
+
+  Result<GenerationOptions> to_options() const {
+    GenerationOptions o;
+    o.max_tokens = max_tokens;
+    o.sampling = {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p, .typical_p = typical_p, .repetition_penalty = repetition_penalty,
+                  .frequency_penalty = frequency_penalty, .presence_penalty = presence_penalty, .seed = seed};
+    o.stop = stop;
+    o.logprobs = logprobs;
+    o.ignore_eos = ignore_eos;
+    for (const std::string& entry : logit_bias) {
+      const std::size_t colon = entry.find(':');
+      char* end = nullptr;
+      const float bias = colon == entry.npos ? 0.0f : std::strtof(entry.c_str() + colon + 1, &end);
+      if (end == nullptr || *end != '\0' || end == entry.c_str() + colon + 1) return fail(Code::InvalidArgument, "--logit-bias {}: expected ID:BIAS", entry);
+      LOOM_TRY(const auto ids, parse_ids(entry.substr(0, colon)));
+      o.sampling.logit_bias.emplace_back(ids[0], bias);
+    }
+    return o;
+  }
+};
+
+}  // namespace loom::cli

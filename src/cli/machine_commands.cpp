@@ -1,0 +1,93 @@
+// verify, audit.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "core/numerics_version.h"
+#include "lm/golden.h"
+
+namespace loom::cli {
+namespace {
+
+int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
+
+struct VerifyOptions {
+  CommonOptions common;
+  bool table = false;
+};
+
+Result<int> run_verify(const VerifyOptions& o) {
+  GoldenRun run;
+  run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
+  if (!o.common.isa.empty()) {
+    LOOM_TRY(run.isa, isa_from_name(o.common.isa));
+  }
+  LOOM_TRY(const std::string table, golden_table(run));
+  const std::string digest = digest_of_text(table);
+  const bool pass = digest == kGoldenDigest;
+  if (o.table) std::printf("%s", table.c_str());
+  if (o.common.json)
+    print_json(Json{{"digest", digest}, {"expected", kGoldenDigest}, {"pass", pass}, {"isa", name(run.isa.value_or(best_isa()))}, {"threads", run.threads}, {"numerics_version", kNumericsVersion}});
+  else if (!o.table)
+    std::printf("%s  %s  (%s, %d threads, numerics version %u)\n", pass ? "PASS" : "FAIL", digest.c_str(), std::string(name(run.isa.value_or(best_isa()))).c_str(), run.threads, kNumericsVersion);
+  if (!pass && !o.common.json) std::fprintf(stderr, "loom: expected %s; loom verify --table prints every case: compare it with tests/determinism/hashes.tsv\n", kGoldenDigest);
+  return pass ? kOk : kFailed;
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+Result<int> run_audit(const CommonOptions& o) {
+  Json caches = Json::array();
+  for (int i = 0; i < 8; ++i) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
+    const std::string level = first_line(folder + "level");
+    if (level.empty()) break;
+    caches.push_back(Json{{"level", level}, {"type", first_line(folder + "type")}, {"size", first_line(folder + "size")}});
+  }
+  Json isas = Json::array();
+  for (const Isa isa : usable_isas()) isas.push_back(name(isa));
+  const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  const double memory = pages > 0 && page > 0 ? static_cast<double>(pages) * static_cast<double>(page) / 1e6 : 0;
+  const Json out{{"cpu", cpu_name()}, {"physical_cores", ThreadPool::default_threads()}, {"memory_mb", memory}, {"caches", caches}, {"isas", isas}, {"chosen_isa", name(best_isa())},
+                 {"tiles", Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
+                 {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}, {"version", LOOM_VERSION}, {"numerics_version", kNumericsVersion}};
+  if (o.json) {
+    print_json(out);
+    return kOk;
+  }
+  std::printf("%s, %d physical cores, %.0f MB of memory\n", cpu_name().c_str(), ThreadPool::default_threads(), memory);
+  for (const Json& c : caches) std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(), as_string(c["size"])->c_str());
+  std::printf("instruction sets:");
+  for (const Isa isa : usable_isas()) std::printf(" %s", std::string(name(isa)).c_str());
+  std::printf("; %s is used\n", std::string(name(best_isa())).c_str());
+  std::printf("panels of %zu rows, blocks of %zu columns, cache blocks of %zu positions\n", kPanelRows, kBlockCols, kCacheBlock);
+  std::printf("huge pages: %s\nloom %s, numerics version %u\n", first_line("/sys/kernel/mm/transparent_hugepage/enabled").c_str(), LOOM_VERSION, kNumericsVersion);
+  return kOk;
+}
+
+}  // namespace
+
+Run verify_command(CLI::App& app) {
+  auto o = std::make_shared<VerifyOptions>();
+  app.add_flag("--table", o->table, "Print the digest of every case");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_verify(*o)); };
+}
+
+Run audit_command(CLI::App& app) {
+  auto o = std::make_shared<CommonOptions>();
+  app.add_flag("--json", o->json, "One JSON object on stdout");
+  add_common(app, *o, false);
+  return [o] { return finish(run_audit(*o)); };
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,181 @@
+// logits, tokenize, detokenize, perplexity.
+
+#include <cmath>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "core/numerics_version.h"
+#include "simd/math64.h"
+
+namespace loom::cli {
+namespace {
+
+int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
+
+struct LogitsOptions {
+  CommonOptions common;
+  std::string model, prompt, ids;
+  std::size_t top = 10;
+};
+
+Result<int> run_logits(const LogitsOptions& o) {
+  LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
+  std::vector<std::int32_t> ids;
+  if (!o.ids.empty()) {
+    LOOM_TRY(ids, parse_ids(o.ids));
+  } else {
+    if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer; give token ids with --ids", o.model);
+    LOOM_TRY_VOID(model.tokenizer->encode(o.prompt, {}, ids));
+  }
+  LOOM_TRY(const auto session, open_session(model, o.common));
+  LOOM_TRY(const std::span<const float> row, session->feed(ids));
+  Sha256 hash;
+  hash.update_floats(row);
+  const std::string digest = to_hex(hash.finish());
+  const std::vector<TokenLogprob> best = logprobs(row, -1, o.top);
+  const auto text = [&](std::int32_t id) { return model.tokenizer ? model.tokenizer->decode(std::span(&id, 1), {.skip_special_tokens = false}) : std::string(); };
+  if (o.common.json) {
+    Json top = Json::array();
+    for (const TokenLogprob& t : best)
+      top.push_back(Json{{"id", t.id}, {"logit", row[static_cast<std::size_t>(t.id)]}, {"logprob", t.logprob}, {"text", text(t.id)}});
+    print_json(Json{{"prompt_tokens", ids.size()}, {"ids", ids}, {"top", std::move(top)}, {"hash", digest}, {"vocab_size", row.size()}, {"isa", name(session->isa())},
+                    {"threads", session->threads()}, {"numerics_version", kNumericsVersion}});
+    return kOk;
+  }
+  for (const TokenLogprob& t : best) std::printf("%8d  %12.6f  %10.6f  %s\n", t.id, row[static_cast<std::size_t>(t.id)], t.logprob, dump_json(text(t.id)).c_str());
+  std::printf("hash %s\n", digest.c_str());
+  return kOk;
+}
+
+struct TokenizeOptions {
+  CommonOptions common;
+  std::string model, text, file, ids;
+  bool no_special = false, no_parse = false, skip_special = false;
+};
+
+Result<int> run_tokenize(const TokenizeOptions& o) {
+  LOOM_TRY(const auto tokenizer, load_tokenizer(o.model));
+  LOOM_TRY(const std::string text, read_input(o.text, o.file));
+  std::vector<std::int32_t> ids;
+  LOOM_TRY_VOID(tokenizer->encode(text, {.add_special_tokens = !o.no_special, .parse_special = !o.no_parse}, ids));
+  if (o.common.json) {
+    Json tokens = Json::array();
+    for (const std::int32_t id : ids) tokens.push_back(std::string(tokenizer->token_text(id)));
+    print_json(Json{{"ids", ids}, {"tokens", std::move(tokens)}, {"count", ids.size()}});
+    return kOk;
+  }
+  std::string line;
+  for (const std::int32_t id : ids) line += fmt::format("{}{}", line.empty() ? "" : ",", id);
+  std::printf("%s\n", line.c_str());
+  return kOk;
+}
+
+Result<int> run_detokenize(const TokenizeOptions& o) {
+  LOOM_TRY(const auto tokenizer, load_tokenizer(o.model));
+  LOOM_TRY(const std::string input, read_input(o.ids, o.file));
+  LOOM_TRY(const auto ids, parse_ids(input));
+  for (const std::int32_t id : ids)
+    if (static_cast<std::size_t>(id) >= tokenizer->vocab_size()) return fail(Code::InvalidArgument, "token id {} is outside the vocabulary of {}", id, tokenizer->vocab_size());
+  const std::string text = tokenizer->decode(ids, {.skip_special_tokens = o.skip_special});
+  if (o.common.json)
+    print_json(Json{{"text", text}});
+  else
+    std::printf("%s\n", text.c_str());
+  return kOk;
+}
+
+struct PerplexityOptions {
+  CommonOptions common;
+  std::string model, file;
+  std::size_t window = 512, max_windows = 0;
+};
+
+// Windows of `window` tokens side by side; every token of a window but its first is scored with what precedes it in the window.
+Result<int> run_perplexity(const PerplexityOptions& o) {
+  LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
+  if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
+  LOOM_TRY(const std::string text, read_text_file(o.file, std::size_t{2} << 30));
+  std::vector<std::int32_t> ids;
+  LOOM_TRY_VOID(model.tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids));
+  CommonOptions common = o.common;
+  if (common.context == 0) common.context = o.window;
+  LOOM_TRY(const auto session, open_session(model, common));
+  std::size_t windows = ids.size() / o.window;
+  if (o.max_windows > 0 && windows > o.max_windows) windows = o.max_windows;
+  if (windows == 0) return fail(Code::InvalidArgument, "{}: {} tokens are less than one window of {}", o.file, ids.size(), o.window);
+  Progress bar("perplexity", o.common.quiet);
+  double sum = 0;
+  std::size_t count = 0;
+  Json means = Json::array();
+  for (std::size_t w = 0; w < windows; ++w) {
+    LOOM_TRY_VOID(session->rewind(0));
+    const std::span<const std::int32_t> window = std::span<const std::int32_t>(ids).subspan(w * o.window, o.window);
+    double window_sum = 0;
+    LOOM_TRY_VOID(session->feed_all(window, [&](std::size_t i, std::span<const float> row) {
+      if (i + 1 < window.size()) window_sum -= static_cast<double>(logprobs(row, window[i + 1], 0)[0].logprob);
+    }));
+    sum += window_sum;
+    count += o.window - 1;
+    means.push_back(window_sum / static_cast<double>(o.window - 1));
+    bar.update(static_cast<double>(w + 1) / static_cast<double>(windows), fmt::format("{:.3f}", exp64(sum / static_cast<double>(count))));
+    if (interrupted()) return kInterrupted;
+  }
+  const double perplexity = exp64(sum / static_cast<double>(count));
+  if (o.common.json)
+    print_json(Json{{"perplexity", perplexity}, {"tokens", ids.size()}, {"scored", count}, {"window", o.window}, {"windows", windows}, {"window_nll", std::move(means)}, {"numerics_version", kNumericsVersion}});
+  else
+    std::printf("perplexity %.4f over %zu tokens in %zu windows of %zu\n", perplexity, count, windows, o.window);
+  return kOk;
+}
+
+}  // namespace
+
+Run logits_command(CLI::App& app) {
+  auto o = std::make_shared<LogitsOptions>();
+  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is");
+  app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
+  app.add_option("--top", o->top, "How many of the best to show")->capture_default_str();
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, true);
+  return [o] {
+    if (o->prompt.empty() && o->ids.empty()) return report({Code::InvalidArgument, "logits: give the text with -p or token ids with --ids"});
+    return finish(run_logits(*o));
+  };
+}
+
+Run tokenize_command(CLI::App& app) {
+  auto o = std::make_shared<TokenizeOptions>();
+  app.add_option("FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  auto* text = app.add_option("--text", o->text, "The text");
+  app.add_option("--file", o->file, "Read it from a file; - for standard input")->excludes(text);
+  app.add_flag("--no-special", o->no_special, "Add no special tokens around the text");
+  app.add_flag("--no-parse-special", o->no_parse, "Markers such as <|im_end|> in the text are ordinary text");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_tokenize(*o)); };
+}
+
+Run detokenize_command(CLI::App& app) {
+  auto o = std::make_shared<TokenizeOptions>();
+  app.add_option("FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  auto* ids = app.add_option("--ids", o->ids, "Token ids: 1,2,3");
+  app.add_option("--file", o->file, "Read them from a file; - for standard input")->excludes(ids);
+  app.add_flag("--skip-special", o->skip_special, "Leave special tokens out");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_detokenize(*o)); };
+}
+
+Run perplexity_command(CLI::App& app) {
+  auto o = std::make_shared<PerplexityOptions>();
+  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("FILE", o->file, "Text file")->required();
+  app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")->capture_default_str();
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, true);
+  return [o] { return finish(run_perplexity(*o)); };
+}
+
+}  // namespace loom::cli
