@@ -106,13 +106,16 @@ Result<void> BpeModel::prepare() {
   return {};
 }
 
-// Words may be cut before a space mark when no token has one after another character: no merge could cross the cut.
+// Words may be cut before a space mark unless some token has the mark right after that character: no merge can cross the cut.
 void BpeModel::find_cuts() {
   if (config_.bytes || !all_bytes_ || config_.ignore_merges || !config_.continuing_prefix.empty() || !config_.end_suffix.empty()) return;
   for (TokenId id = 0; static_cast<std::size_t>(id) < vocab_.size(); ++id) {
     const std::string_view t = vocab_.text(id);
-    for (std::size_t at = t.find(kSpaceMark); at != std::string_view::npos; at = t.find(kSpaceMark, at + 1))
-      if (at > 0 && (at < 3 || t.substr(at - 3, 3) != kSpaceMark)) return;
+    for (std::size_t at = t.find(kSpaceMark); at != std::string_view::npos; at = t.find(kSpaceMark, at + 1)) {
+      if (at == 0 || (at >= 3 && t.substr(at - 3, 3) == kSpaceMark)) continue;
+      if (at >= 6 && byte_of_token(t.substr(at - 6, 6)) >= 0) return;  // a merge of a byte token: any character could be that byte
+      glued_[static_cast<std::uint8_t>(t[at - 1])] = true;
+    }
   }
   cuts_at_spaces_ = true;
 }

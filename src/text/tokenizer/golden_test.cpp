@@ -8,7 +8,7 @@
 namespace loom::text {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 
 constexpr std::uint64_t kFnvStart = 0xCBF29CE484222325u;
 constexpr std::size_t kChunk = 100;

@@ -33,8 +33,9 @@ class Model {
   virtual ~Model() = default;
   // Appends the ids of `word`.
   virtual Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const = 0;
-  // True when encode(a + b) = encode(a) + encode(b) for a cut of the text before each U+2581 that follows another character.
-  virtual bool cuts_at_spaces() const { return false; }
+  // When not null: encode(a + b) = encode(a) + encode(b) where b starts with U+2581, a does not end with it, and the table does not
+  // hold for a's last byte. Cuts long texts into words that repeat.
+  virtual const std::array<bool, 256>* glued_to_spaces() const { return nullptr; }
   const Vocab& vocab() const { return vocab_; }
 
  protected:
@@ -60,7 +61,7 @@ class BpeModel final : public Model {
   static Result<std::unique_ptr<BpeModel>> from_scores(Vocab vocab, const std::vector<float>& scores, BpeConfig config);
 
   Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
-  bool cuts_at_spaces() const override { return cuts_at_spaces_; }
+  const std::array<bool, 256>* glued_to_spaces() const override { return cuts_at_spaces_ ? &glued_ : nullptr; }
 
  private:
   using Symbol = ModelScratch::Symbol;
@@ -80,6 +81,7 @@ class BpeModel final : public Model {
   std::array<TokenId, 128> ascii_ids_{};
   TokenId unk_ = kNoToken;
   bool all_bytes_ = false, cuts_at_spaces_ = false;
+  std::array<bool, 256> glued_{};
 };
 
 struct UnigramConfig {
