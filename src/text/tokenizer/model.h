@@ -26,6 +26,7 @@ struct ModelScratch {
   std::vector<std::uint32_t> back;  // unigram: start of the best piece that ends here
   std::vector<TokenId> back_id;
   std::vector<double> best;
+  std::size_t dropped_bytes = 0;  // without a token, see Encoded
 };
 
 class Model {
@@ -67,8 +68,8 @@ class BpeModel final : public Model {
   using Symbol = ModelScratch::Symbol;
   Result<void> prepare();
   void find_cuts();
-  Result<void> start(std::string_view word, ModelScratch& scratch) const;
-  Result<void> start_bytes(std::string_view word, ModelScratch& scratch) const;
+  void start(std::string_view word, ModelScratch& scratch) const;
+  void start_bytes(std::string_view word, ModelScratch& scratch) const;
   void rank_pair(Symbol& s, const std::vector<Symbol>& symbols) const;
   void merge_short(std::vector<Symbol>& symbols) const;
   void merge_long(ModelScratch& scratch) const;

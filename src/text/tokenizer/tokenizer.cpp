@@ -49,8 +49,9 @@ Result<void> encode_word(const Model& model, std::string_view word, EncodeState&
     std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(slot.first), slot.count, ids.begin() + static_cast<std::ptrdiff_t>(old));
     return {};
   }
-  const std::size_t first = ids.size();
+  const std::size_t first = ids.size(), dropped = state.scratch.dropped_bytes;
   LOOM_TRY_VOID(model.encode(word, state.scratch, ids));
+  if (state.scratch.dropped_bytes != dropped) return {};  // the next one must be counted too
   slot = {word.data(), static_cast<std::uint32_t>(word.size()), static_cast<std::uint32_t>(ids.size() - first), first};
   return {};
 }
@@ -111,7 +112,7 @@ Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
   return Tokenizer(std::unique_ptr<const Parts>(std::move(parts)));
 }
 
-Result<void> Tokenizer::encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const {
+Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const {
   const Parts& p = *parts_;
   ids.clear();
   if (text.size() >= kMaxText) return fail(Code::LimitExceeded, "a text of {} bytes, at most 2 GiB are encoded", text.size());
@@ -147,7 +148,7 @@ Result<void> Tokenizer::encode(std::string_view text, EncodeOptions options, std
     }
   }
   if (options.add_special_tokens) ids.insert(ids.end(), p.suffix.begin(), p.suffix.end());
-  return {};
+  return Encoded{state.scratch.dropped_bytes};
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, DecodeOptions options) const {

@@ -65,7 +65,9 @@ TEST(Tokenizer, G_101_X_02_byte_map_is_a_bijection_onto_visible_characters) {
 }
 
 TEST(Tokenizer, G_101_X_02_any_bytes_round_trip) {
-  for (const Tokenizer* t : {&smollm2(), &llama2()}) {
+  // Complete vocabularies without a normaliser that rewrites (qwen3 composes).
+  const auto llama3 = value_of(Tokenizer::from_vocab(gguf_spec("vocabs/llama-bpe.gguf")));
+  for (const Tokenizer* t : {&llama3, &llama2()}) {
     for (std::uint64_t seed = 0; seed < 3000; ++seed) {
       const std::string bytes = random_bytes(seed, seed % 60);
       ASSERT_EQ(t->decode(encode(*t, bytes, false, false), {false}), bytes) << seed;
@@ -148,8 +150,11 @@ TEST(Tokenizer, G_104_X_05_streams_equal_the_full_decode) {
         for (const std::int32_t id : ids) {
           const std::string piece = decoder.push(id);
           joined += piece;
-          EXPECT_EQ(incomplete_tail(piece), 0u);
           ASSERT_EQ(whole.compare(0, joined.size(), joined), 0);
+          for (std::size_t k = 1; k <= 3 && k <= joined.size(); ++k) {
+            const char* p = whole.data() + joined.size() - k;
+            ASSERT_LE(decode_utf8(p, whole.data() + whole.size()).length, k) << "a character is split";
+          }
         }
         joined += decoder.finish();
         ASSERT_EQ(joined, whole);
@@ -199,13 +204,15 @@ TEST(Tokenizer, X_04_threads_share_one_tokenizer) {
   EXPECT_GT(first[0].size(), 1000u);
 }
 
-TEST(Tokenizer, X_02_a_character_without_a_token_is_an_error_not_a_loss) {
+TEST(Tokenizer, X_02_what_has_no_token_is_counted) {
   const auto t = value_of(Tokenizer::from_json(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"));
   std::vector<std::int32_t> ids;
-  EXPECT_TRUE(t.encode("aa", {}, ids).has_value());
-  const auto r = t.encode("ab", {}, ids);
-  ASSERT_FALSE(r.has_value());
-  EXPECT_EQ(r.error().code, Code::CorruptData);
+  EXPECT_EQ(value_of(t.encode("aa", {}, ids)).dropped_bytes, 0u);
+  EXPECT_EQ(value_of(t.encode("ab\u4F60", {}, ids)).dropped_bytes, 4u);
+  EXPECT_EQ(ids, std::vector<std::int32_t>{0});
+  // Each time, though words are remembered.
+  EXPECT_EQ(value_of(smollm2().encode("\x13 \x13 \x13", {}, ids)).dropped_bytes, 3u);
+  EXPECT_EQ(value_of(smollm2().encode("\xFF", {}, ids)).dropped_bytes, 1u);
 }
 
 TEST(Tokenizer, X_01_unknown_components_are_named) {
