@@ -105,6 +105,9 @@ for page in range(MAX // 128):
         stage2 += block
     stage1.append(pages[key])
 records = list(index_of)
+example = [0] * len(records)  # of each record its last code point: not ASCII unless all are
+for c in range(MAX):
+    example[stage2[stage1[c // 128] * 128 + c % 128]] = c
 assert len(records) <= 256 and len(pages) <= 65535
 
 data, entries = [], {False: [], True: []}
@@ -134,6 +137,7 @@ with open(OUT, "w", encoding="utf-8") as f:
     emit(f, f"const std::uint8_t kRecordIndex[{len(stage2)}]", stage2, 40)
     f.write(f"const std::size_t kNumRecords = {len(records)};\n")
     emit(f, f"const Record kRecords[{len(records)}]", ["{%d,%d,%d,%d}" % r for r in records], 12)
+    emit(f, f"const std::uint32_t kExample[{len(records)}]", example)
     for name, table in (("Canonical", entries[False]), ("Compatible", entries[True])):
         f.write(f"const std::size_t kNum{name} = {len(table)};\n")
         emit(f, f"const Decomposition k{name}[{len(table)}]", ["{%d,%d,%d}" % e for e in table], 10)

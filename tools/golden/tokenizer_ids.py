@@ -2,7 +2,8 @@
 """Writes tests/golden/tokenizers/: token ids of the tokenizers package, as hashes, and the small tokenizers they are made with.
 
 Usage: tools/golden/tokenizer_ids.py DATA [--dump NAME FILE]
-DATA holds text/ (botchan.txt, chatterbot/) and tokenizers/<name>/tokenizer.json. Made with tokenizers 0.23.3 and Python 3.11.
+DATA holds text/ (botchan.txt, chatterbot/), tokenizers/<name>/tokenizer.json and
+llm/SmolLM2-135M-Instruct.Q4_1.gguf. Made with tokenizers 0.23.3, gguf 0.19.0 and Python 3.11.
 src/text/tokenizer/corpus.h generates the same strings; a change here is a change there.
 --dump writes one JSON line per string ({"text", "ids", "plain", "decoded", "decoded_all"}) to look at a difference.
 """
@@ -206,6 +207,18 @@ def small_tokenizers(lines):
     yield "small_splits", tok
 
 
+def smollm2(data):
+    """The tokenizer of SmolLM2 from the vocabulary of its GGUF file, with the components of the model's own tokenizer.json."""
+    from gguf import GGUFReader
+    fields = GGUFReader(f"{data}/llm/SmolLM2-135M-Instruct.Q4_1.gguf").fields
+    tokens, types, merges = (fields["tokenizer.ggml." + k].contents() for k in ("tokens", "token_type", "merges"))
+    tok = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, [tuple(m.split(" ")) for m in merges]))
+    tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tok.decoder = decoders.ByteLevel()
+    tok.add_special_tokens([AddedToken(t, normalized=False, special=True) for t, k in zip(tokens, types) if k == 3])
+    return tok
+
+
 def main():
     assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
     data = sys.argv[1]
@@ -224,6 +237,8 @@ def main():
             f.write("\n".join(rows(tok, list(corpus(lines, 4000)))) + "\n")
         print(name)
     texts = list(corpus(lines, 20000))
+    with open(f"{OUT}/smollm2.hashes", "w") as f:
+        f.write("\n".join(rows(smollm2(data), texts)) + "\n")
     for path in sorted(glob.glob(f"{data}/tokenizers/*/tokenizer.json")):
         name = path.split("/")[-2]
         with open(f"{OUT}/{name}.hashes", "w") as f:

@@ -18,18 +18,8 @@ void ClassTable::finish(std::uint32_t index) {
     if (evaluate(k, c)) k.ascii[c >> 6] |= std::uint64_t{1} << (c & 63);
   k.has_by_record = !depends_on_ranges(k);
   if (!k.has_by_record) return;
-  // Any code point of a record stands for all of them: find one per record.
-  std::array<std::uint64_t, 4> seen{};
-  std::size_t missing = tables::kNumRecords;
-  for (std::uint32_t c = 128; c <= kMaxCodePoint && missing > 0; ++c) {
-    const std::uint8_t r = record_index(c);
-    std::uint64_t& word = seen[r >> 6];
-    const std::uint64_t bit = std::uint64_t{1} << (r & 63);
-    if ((word & bit) != 0) continue;
-    word |= bit;
-    --missing;
-    if (evaluate(k, c)) k.by_record[r >> 6] |= bit;
-  }
+  for (std::size_t r = 0; r < tables::kNumRecords; ++r)  // any code point of a record stands for all of them
+    if (evaluate(k, tables::kExample[r])) k.by_record[r >> 6] |= std::uint64_t{1} << (r & 63);
 }
 
 bool ClassTable::depends_on_ranges(const CharClass& k) const {

@@ -106,13 +106,16 @@ Result<void> BpeModel::prepare() {
   return {};
 }
 
-// Words may be cut before a space mark when no token has one after another character: no merge could cross the cut.
+// Words may be cut before a space mark unless some token has the mark right after that character: no merge can cross the cut.
 void BpeModel::find_cuts() {
   if (config_.bytes || !all_bytes_ || config_.ignore_merges || !config_.continuing_prefix.empty() || !config_.end_suffix.empty()) return;
   for (TokenId id = 0; static_cast<std::size_t>(id) < vocab_.size(); ++id) {
     const std::string_view t = vocab_.text(id);
-    for (std::size_t at = t.find(kSpaceMark); at != std::string_view::npos; at = t.find(kSpaceMark, at + 1))
-      if (at > 0 && (at < 3 || t.substr(at - 3, 3) != kSpaceMark)) return;
+    for (std::size_t at = t.find(kSpaceMark); at != std::string_view::npos; at = t.find(kSpaceMark, at + 1)) {
+      if (at == 0 || (at >= 3 && t.substr(at - 3, 3) == kSpaceMark)) continue;
+      if (at >= 6 && byte_of_token(t.substr(at - 6, 6)) >= 0) return;  // a merge of a byte token: any character could be that byte
+      glued_[static_cast<std::uint8_t>(t[at - 1])] = true;
+    }
   }
   cuts_at_spaces_ = true;
 }
@@ -122,20 +125,22 @@ TokenId BpeModel::symbol_of(std::string_view character) const {
   return id != kNoToken ? id : extra_.find(character);
 }
 
-Result<void> BpeModel::start_bytes(std::string_view word, ModelScratch& scratch) const {
+void BpeModel::start_bytes(std::string_view word, ModelScratch& scratch) const {
   bool unk = false;
   for (const char c : word) {
     const TokenId id = byte_ids_[static_cast<std::uint8_t>(c)];
-    if (id == kNoToken && unk_ == kNoToken) return fail(Code::CorruptData, "byte 0x{:02X} has no token and the vocabulary has no unk", static_cast<std::uint8_t>(c));
+    if (id == kNoToken && unk_ == kNoToken) {
+      ++scratch.dropped_bytes;
+      continue;
+    }
     if (id == kNoToken && unk && config_.fuse_unk) continue;
     unk = id == kNoToken;
     scratch.symbols.push_back({unk ? unk_ : id, 0, 0, kNoRank, kNoToken});
   }
-  return {};
 }
 
 // One symbol per character; what is unknown becomes bytes, or else unk.
-Result<void> BpeModel::start(std::string_view word, ModelScratch& scratch) const {
+void BpeModel::start(std::string_view word, ModelScratch& scratch) const {
   auto& symbols = scratch.symbols;
   const bool affixes = !config_.continuing_prefix.empty() || !config_.end_suffix.empty();
   bool pending_unk = false;
@@ -166,13 +171,15 @@ Result<void> BpeModel::start(std::string_view word, ModelScratch& scratch) const
       for (const char c : s) symbols.push_back({byte_ids_[static_cast<std::uint8_t>(c)], 0, 0, kNoRank, kNoToken});
       continue;
     }
-    if (unk_ == kNoToken) return fail(Code::CorruptData, "\"{}\" has no token and the vocabulary has no unk", to_valid_utf8(s.substr(0, 60)));
+    if (unk_ == kNoToken) {
+      scratch.dropped_bytes += length;
+      continue;
+    }
     // The last unk waits, so that more can fuse with it; bytes in between overtake it, as in the tokenizers package.
     if (pending_unk && !config_.fuse_unk) flush();
     pending_unk = true;
   }
   flush();
-  return {};
 }
 
 void BpeModel::rank_pair(Symbol& s, const std::vector<Symbol>& symbols) const {
@@ -254,7 +261,8 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
   }
   auto& symbols = scratch.symbols;
   symbols.clear();
-  LOOM_TRY_VOID(config_.bytes ? start_bytes(word, scratch) : start(word, scratch));
+  if (config_.bytes) start_bytes(word, scratch);
+  else start(word, scratch);
   if (symbols.size() > kShort) merge_long(scratch);
   else if (symbols.size() > 1) merge_short(symbols);
   for (const Symbol& s : symbols) {
@@ -265,8 +273,8 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
     // A character that only occurs inside tokens and did not merge.
     for (const char c : extra_.text(s.id)) {
       const TokenId byte = byte_ids_[static_cast<std::uint8_t>(c)];
-      if (byte == kNoToken && unk_ == kNoToken) return fail(Code::CorruptData, "byte 0x{:02X} has no token and the vocabulary has no unk", static_cast<std::uint8_t>(c));
-      ids.push_back(byte != kNoToken ? byte : unk_);
+      if (byte != kNoToken || unk_ != kNoToken) ids.push_back(byte != kNoToken ? byte : unk_);
+      else ++scratch.dropped_bytes;
     }
   }
   return {};

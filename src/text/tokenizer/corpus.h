@@ -11,7 +11,7 @@
 #include "text/tokenizer/test_data.h"
 #include "text/unicode/utf8.h"
 
-namespace loom::text::testing {
+namespace loom::text::fixtures {
 
 inline constexpr std::pair<std::uint32_t, std::uint32_t> kRanges[] = {
     {0x20, 0x7E}, {0x01, 0x1F}, {0xA0, 0x17F}, {0x180, 0x24F}, {0x300, 0x36F}, {0x391, 0x3A1}, {0x3A3, 0x3FF}, {0x400, 0x45F}, {0x531, 0x556},
@@ -106,4 +106,4 @@ class Corpus {
   std::vector<std::string> lines_;
 };
 
-}  // namespace loom::text::testing
+}  // namespace loom::text::fixtures

@@ -7,7 +7,7 @@
 namespace loom::text {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 
 class LlamaVectors : public ::testing::TestWithParam<const char*> {};
 

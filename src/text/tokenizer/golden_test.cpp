@@ -8,7 +8,7 @@
 namespace loom::text {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 
 constexpr std::uint64_t kFnvStart = 0xCBF29CE484222325u;
 constexpr std::size_t kChunk = 100;
@@ -59,6 +59,10 @@ TEST_P(Published, X_04_ids_and_text_equal_the_tokenizers_package) {
   expect_hashes(tokenizer, name, 20000);
 }
 INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o"), [](const auto& info) { return std::string(info.param); });
+
+TEST(GgufVocab, G_102_X_04_smollm2_equals_the_tokenizers_package) {
+  expect_hashes(value_of(Tokenizer::from_vocab(gguf_spec("llm/SmolLM2-135M-Instruct.Q4_1.gguf"))), "smollm2", 20000);
+}
 
 class Small : public ::testing::TestWithParam<const char*> {};
 TEST_P(Small, X_01_components_equal_the_tokenizers_package) {

@@ -26,6 +26,7 @@ struct ModelScratch {
   std::vector<std::uint32_t> back;  // unigram: start of the best piece that ends here
   std::vector<TokenId> back_id;
   std::vector<double> best;
+  std::size_t dropped_bytes = 0;  // without a token, see Encoded
 };
 
 class Model {
@@ -33,8 +34,9 @@ class Model {
   virtual ~Model() = default;
   // Appends the ids of `word`.
   virtual Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const = 0;
-  // True when encode(a + b) = encode(a) + encode(b) for a cut of the text before each U+2581 that follows another character.
-  virtual bool cuts_at_spaces() const { return false; }
+  // When not null: encode(a + b) = encode(a) + encode(b) where b starts with U+2581, a does not end with it, and the table does not
+  // hold for a's last byte. Cuts long texts into words that repeat.
+  virtual const std::array<bool, 256>* glued_to_spaces() const { return nullptr; }
   const Vocab& vocab() const { return vocab_; }
 
  protected:
@@ -60,14 +62,14 @@ class BpeModel final : public Model {
   static Result<std::unique_ptr<BpeModel>> from_scores(Vocab vocab, const std::vector<float>& scores, BpeConfig config);
 
   Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
-  bool cuts_at_spaces() const override { return cuts_at_spaces_; }
+  const std::array<bool, 256>* glued_to_spaces() const override { return cuts_at_spaces_ ? &glued_ : nullptr; }
 
  private:
   using Symbol = ModelScratch::Symbol;
   Result<void> prepare();
   void find_cuts();
-  Result<void> start(std::string_view word, ModelScratch& scratch) const;
-  Result<void> start_bytes(std::string_view word, ModelScratch& scratch) const;
+  void start(std::string_view word, ModelScratch& scratch) const;
+  void start_bytes(std::string_view word, ModelScratch& scratch) const;
   void rank_pair(Symbol& s, const std::vector<Symbol>& symbols) const;
   void merge_short(std::vector<Symbol>& symbols) const;
   void merge_long(ModelScratch& scratch) const;
@@ -80,6 +82,7 @@ class BpeModel final : public Model {
   std::array<TokenId, 128> ascii_ids_{};
   TokenId unk_ = kNoToken;
   bool all_bytes_ = false, cuts_at_spaces_ = false;
+  std::array<bool, 256> glued_{};
 };
 
 struct UnigramConfig {

@@ -14,7 +14,7 @@
 
 #include "text/tokenizer/tokenizer.h"
 
-namespace loom::text::testing {
+namespace loom::text::fixtures {
 
 inline std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -116,4 +116,4 @@ inline std::vector<std::int32_t> encode(const Tokenizer& t, std::string_view tex
   return ids;
 }
 
-}  // namespace loom::text::testing
+}  // namespace loom::text::fixtures

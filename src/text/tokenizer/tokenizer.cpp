@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "text/tokenizer/parts.h"
+#include "text/unicode/utf8.h"
 
 namespace loom::text {
 namespace {
@@ -48,8 +49,9 @@ Result<void> encode_word(const Model& model, std::string_view word, EncodeState&
     std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(slot.first), slot.count, ids.begin() + static_cast<std::ptrdiff_t>(old));
     return {};
   }
-  const std::size_t first = ids.size();
+  const std::size_t first = ids.size(), dropped = state.scratch.dropped_bytes;
   LOOM_TRY_VOID(model.encode(word, state.scratch, ids));
+  if (state.scratch.dropped_bytes != dropped) return {};  // the next one must be counted too
   slot = {word.data(), static_cast<std::uint32_t>(word.size()), static_cast<std::uint32_t>(ids.size() - first), first};
   return {};
 }
@@ -63,16 +65,17 @@ Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Mod
   words.spans.assign(1, {0, text.size()});
   for (const auto& s : steps) LOOM_TRY_VOID(s->apply(words));
   state.cache.start(words.text.size());
-  const bool cuts = model.cuts_at_spaces();
+  const auto* glued = model.glued_to_spaces();
   for (const Span& span : words.spans) {
     std::string_view word = words.text.substr(span.begin, span.end - span.begin);
-    while (cuts) {
-      std::size_t at = 0;
-      while (word.substr(at, 3) == kSpaceMark) at += 3;
-      at = word.find(kSpaceMark, at);
-      if (at == std::string_view::npos) break;
-      LOOM_TRY_VOID(encode_word(model, word.substr(0, at), state, ids));
-      word.remove_prefix(at);
+    if (glued) {
+      std::size_t begin = 0;
+      for (std::size_t at = word.find(kSpaceMark, 1); at != std::string_view::npos; at = word.find(kSpaceMark, at + 3)) {
+        if ((at >= 3 && word.substr(at - 3, 3) == kSpaceMark) || (*glued)[static_cast<std::uint8_t>(word[at - 1])]) continue;
+        LOOM_TRY_VOID(encode_word(model, word.substr(begin, at - begin), state, ids));
+        begin = at;
+      }
+      word.remove_prefix(begin);
     }
     LOOM_TRY_VOID(encode_word(model, word, state, ids));
   }
@@ -109,7 +112,7 @@ Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
   return Tokenizer(std::unique_ptr<const Parts>(std::move(parts)));
 }
 
-Result<void> Tokenizer::encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const {
+Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const {
   const Parts& p = *parts_;
   ids.clear();
   if (text.size() >= kMaxText) return fail(Code::LimitExceeded, "a text of {} bytes, at most 2 GiB are encoded", text.size());
@@ -122,7 +125,13 @@ Result<void> Tokenizer::encode(std::string_view text, EncodeOptions options, std
       continue;
     }
     std::string_view part = text.substr(outer.begin, outer.end - outer.begin);
+    bool starts_input = outer.begin == 0;
     if (p.normalizer) {
+      if (starts_input) {  // not when its first character goes: what then stands first comes from further on
+        state.normalized.assign(part.substr(0, decode_utf8(part.data(), part.data() + part.size()).length));
+        LOOM_TRY_VOID(p.normalizer->apply(state.normalized));
+        starts_input = !state.normalized.empty();
+      }
       state.normalized.assign(part);
       LOOM_TRY_VOID(p.normalizer->apply(state.normalized));
       part = state.normalized;
@@ -134,12 +143,12 @@ Result<void> Tokenizer::encode(std::string_view text, EncodeOptions options, std
         ids.push_back(inner.id);
         continue;
       }
-      const bool at_start = outer.begin == 0 && inner.begin == 0;
+      const bool at_start = starts_input && inner.begin == 0;
       LOOM_TRY_VOID(encode_stretch(p.pre_tokenizers, *p.model, part.substr(inner.begin, inner.end - inner.begin), at_start, state, ids));
     }
   }
   if (options.add_special_tokens) ids.insert(ids.end(), p.suffix.begin(), p.suffix.end());
-  return {};
+  return Encoded{state.scratch.dropped_bytes};
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, DecodeOptions options) const {

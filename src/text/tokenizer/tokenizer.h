@@ -32,6 +32,11 @@ struct EncodeOptions {
   bool add_special_tokens = true;  // what the vocabulary puts around a text (<s> and the like)
   bool parse_special = true;       // "<|im_end|>" in the text is the marker; false: it is ordinary text (texts from users)
 };
+struct Encoded {
+  // Bytes of the text without a token, where the vocabulary has no unk either: left out, as the tokenizers package and llama.cpp
+  // do, but never silently. 0 for complete vocabularies; SmolLM2's lacks some control characters and bytes that are never UTF-8.
+  std::size_t dropped_bytes = 0;
+};
 struct DecodeOptions {
   bool skip_special_tokens = true;
 };
@@ -47,9 +52,9 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Replaces the content of `ids`. Fails only where a vocabulary lacks a character and an unk token (text is never dropped
-  // silently), and on limits (2 GiB of text, the step budget of a pattern).
-  Result<void> encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const;
+  // Replaces the content of `ids`. Fails on limits (2 GiB of text, the step budget of a pattern) and where a unigram vocabulary
+  // has no unk.
+  Result<Encoded> encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const;
   // Bytes; not valid UTF-8 when the ids are not. Ids without a text add nothing.
   std::string decode(std::span<const std::int32_t> ids, DecodeOptions options = {}) const;
 

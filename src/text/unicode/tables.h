@@ -25,6 +25,7 @@ extern const std::uint16_t kPage[8704];    // by code point / 128
 extern const std::uint8_t kRecordIndex[];  // by page * 128 + code point % 128
 extern const std::size_t kNumRecords;      // at most 256
 extern const Record kRecords[];
+extern const std::uint32_t kExample[];  // a code point of each record, not ASCII unless all of them are
 extern const std::size_t kNumCanonical, kNumCompatible, kNumPairs, kNumLower, kNumFold;
 extern const Decomposition kCanonical[], kCompatible[];  // full, sorted by code point; compatible only where it differs
 extern const std::uint32_t kDecomposed[];

@@ -1,0 +1,135 @@
+// The matcher against PCRE2 on the patterns of published tokenizers and on others that use each construct.
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "text/regex/regex.h"
+#include "text/tokenizer/corpus.h"
+
+namespace loom::text {
+namespace {
+
+using Matches = std::vector<std::pair<std::size_t, std::size_t>>;
+
+Result<Matches> ours(const Regex& regex, std::string_view text) {
+  RegexMatcher matcher(regex, text);
+  Matches out;
+  Match m;
+  while (true) {
+    LOOM_TRY(const bool found, matcher.next(m));
+    if (!found) return out;
+    if (m.end > m.begin) out.emplace_back(m.begin, m.end);
+  }
+}
+
+class Oracle {
+ public:
+  explicit Oracle(const std::string& pattern) {
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
+    EXPECT_NE(code_, nullptr) << pattern << " error " << error << " at " << offset;
+    data_ = pcre2_match_data_create_from_pattern(code_, nullptr);
+  }
+  ~Oracle() {
+    pcre2_match_data_free(data_);
+    pcre2_code_free(code_);
+  }
+  Matches all(const std::string& text) const {
+    Matches out;
+    std::size_t from = 0;
+    while (from < text.size() && pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, PCRE2_NOTEMPTY, data_, nullptr) > 0) {
+      const PCRE2_SIZE* o = pcre2_get_ovector_pointer(data_);
+      out.emplace_back(o[0], o[1]);
+      from = o[1];
+    }
+    return out;
+  }
+
+ private:
+  pcre2_code* code_ = nullptr;
+  pcre2_match_data* data_ = nullptr;
+};
+
+const char* const kPatterns[] = {
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}"
+    "\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "[^\\r\\n\\p{L}\\p{N}]?((?=[\\p{L}])([^a-z]))*((?=[\\p{L}])([^A-Z]))+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*",
+    "[\\p{P}\\$\\+<=>\\^~\\|]+", "(?:a|ab)(?:c|bcd)*", "\\p{Lu}\\p{Ll}*?(?=\\p{Ll})", "(?>[\\p{L}_]+)\\s", "[a-z]++[a-z0-9]", "\\p{L}+?(?!\\p{L})", "(?<=\\p{L})\\p{N}|(?<!\\s)\\p{P}",
+    "^.{0,3}|.$", "(?:\\s|\\p{N}){2,3}?", "(x?)*y|(?:a*)*b", "\\x{4E00}|[\\x{3040}-\\x{30ff}]+", "(?i)hello|(?-i)WORLD", "\\P{L}+|\\p{^L}", "[^\\S\\n]+",
+    "\\d+(?:[.,]\\d+)*", "\\Ae|e\\z", "(?i:straSSe|[k-t]+)", "\\S*[^\\p{L}]"};
+
+TEST(Regex, X_01_matches_equal_pcre2) {
+  static const fixtures::Corpus corpus;
+  for (const std::string pattern : kPatterns) {
+    const auto regex = fixtures::value_of(Regex::compile(pattern));
+    const Oracle oracle(pattern);
+    for (std::size_t i = 0; i < 1500; ++i) {
+      const std::string text = corpus.text(i);
+      const auto got = ours(regex, text);
+      ASSERT_TRUE(got.has_value()) << pattern << ": " << got.error().message;
+      ASSERT_EQ(*got, oracle.all(text)) << pattern << " on string " << i << " \"" << text << '"';
+    }
+  }
+}
+
+TEST(Regex, X_01_oniguruma_constructs_that_pcre2_lacks) {
+  const auto all = [](const char* pattern, std::string_view text) { return fixtures::value_of(ours(fixtures::value_of(Regex::compile(pattern)), text)); };
+  EXPECT_EQ(all("[a-z&&[^aeiou]]+", "hello"), (Matches{{0, 1}, {2, 4}}));
+  EXPECT_EQ(all("[^a-z&&[^aeiou]]+", "he-llo"), (Matches{{1, 3}, {5, 6}}));
+  EXPECT_EQ(all("[[0-9][a-f]]+", "x1fz"), (Matches{{1, 3}}));
+  EXPECT_EQ(all("\\h+", "xyz09afg"), (Matches{{3, 7}}));
+  EXPECT_EQ(all("(?m:.)+", "a\nb"), (Matches{{0, 3}}));
+  EXPECT_EQ(all("\\p{N}{1,2}+", "12345"), (Matches{{0, 5}}));  // a repeated repeat
+  EXPECT_EQ(all("a{,2}", "aaa"), (Matches{{0, 2}, {2, 3}}));
+  EXPECT_EQ(all("a{x", "a{x"), (Matches{{0, 3}}));
+  // Here \\w takes marks, which PCRE2 10.42 leaves out.
+  EXPECT_EQ(all("\\w+", "ne\u0301_2-\u00BD"), (Matches{{0, 6}}));
+  EXPECT_EQ(all("\\b.", "ab cd"), (Matches{{0, 1}, {2, 3}, {3, 4}}));
+  EXPECT_EQ(all("\\B.", "ab cd"), (Matches{{1, 2}, {4, 5}}));
+}
+
+TEST(Regex, X_02_invalid_bytes_are_characters_of_no_class) {
+  const auto regex = fixtures::value_of(Regex::compile("\\p{L}+|[^\\p{L}]"));
+  EXPECT_EQ(fixtures::value_of(ours(regex, "a\xFFz\xE4\xBD")), (Matches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}}));
+}
+
+TEST(Regex, X_01_explosive_patterns_are_errors) {
+  const std::string text(40, 'a');
+  for (const char* pattern : {"(a+)+b", "(a|aa)+$b", "(?:a*)*c", "(a|a|a)*d"}) {
+    const auto regex = fixtures::value_of(Regex::compile(pattern));
+    const auto got = ours(regex, text);
+    ASSERT_TRUE(!got.has_value() || got->empty()) << pattern;
+    if (!got) {
+      EXPECT_EQ(got.error().code, Code::LimitExceeded);
+    }
+  }
+  EXPECT_FALSE(ours(fixtures::value_of(Regex::compile("(a|aa)+$b")), text).has_value());
+}
+
+TEST(Regex, X_01_bad_patterns_are_refused) {
+  for (const char* pattern : {"(", ")", "[", "[]", "[a", "a**b)", "*", "+a", "\\", "\\p", "\\p{", "\\p{Nope}", "[z-a]", "a{3,2}", "a{2000}", "(?", "(?z)", "(?<n", "\\1", "(a)\\k<n>", "\\x{110000}",
+                              "[[:nope:]]", "(?<=ab)c", "[a&&]", "\\xg", "(?i", "\\p{L"})
+    EXPECT_FALSE(Regex::compile(pattern).has_value()) << pattern;
+  EXPECT_FALSE(Regex::compile(std::string(100000, '(')).has_value());
+  EXPECT_FALSE(Regex::compile(std::string(200, '[')).has_value());
+  std::string nested = "a";
+  for (int i = 0; i < 6; ++i) nested = "(?:" + nested + "){1000}";
+  const auto huge = Regex::compile(nested);
+  ASSERT_FALSE(huge.has_value());
+  EXPECT_EQ(huge.error().code, Code::LimitExceeded);
+}
+
+TEST(Regex, X_04_long_texts_take_linear_time) {
+  const auto regex = fixtures::value_of(Regex::compile(kPatterns[1]));
+  for (const char* unit : {"a", " ", "\n", "1", "'", "\xE4\xBD\xA0", " \n"}) {
+    std::string text;
+    while (text.size() < (1u << 20)) text += unit;
+    EXPECT_TRUE(ours(regex, text).has_value()) << unit;
+  }
+}
+
+}  // namespace
+}  // namespace loom::text
