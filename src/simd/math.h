@@ -395,4 +395,20 @@ LOOM_INLINE F32x16 pow(const F32x16& x, const F32x16& y) {
   return select(y_zero | (x == one) | ((x == splat(-1.0f)) & (abs(y) == infinity)), one, v);
 }
 
+// One number: lane 0 of the same sequence, so the same bits.
+#define LOOM_SCALAR_FORM(name) \
+  LOOM_INLINE float name(float x) { return first_lane(name(splat(x))); }
+LOOM_SCALAR_FORM(exp)
+LOOM_SCALAR_FORM(expm1)
+LOOM_SCALAR_FORM(log)
+LOOM_SCALAR_FORM(log1p)
+LOOM_SCALAR_FORM(tanh)
+LOOM_SCALAR_FORM(sigmoid)
+LOOM_SCALAR_FORM(erf)
+LOOM_SCALAR_FORM(sin)
+LOOM_SCALAR_FORM(cos)
+LOOM_SCALAR_FORM(rsqrt)
+#undef LOOM_SCALAR_FORM
+LOOM_INLINE float pow(float x, float y) { return first_lane(pow(splat(x), splat(y))); }
+
 }  // namespace loom::inline LOOM_TARGET

@@ -2,11 +2,10 @@
 // The elementary functions of math.h over arrays, one table per SIMD target: for tests, tools and `loom verify`.
 
 #include <cstddef>
-#include <span>
 
 namespace loom {
 
-using MathKernel = void (*)(const float* x, float* y, std::size_t n);                         // y may be x
+using MathKernel = void (*)(const float* x, float* y, std::size_t n);  // y may be x
 using MathKernel2 = void (*)(const float* a, const float* b, float* y, std::size_t n);
 
 struct MathKernels {
@@ -15,7 +14,13 @@ struct MathKernels {
   MathKernel2 pow;
 };
 
+struct MathKernelList {  // no std container: kernel files include this header
+  const MathKernels* tables[8];
+  std::size_t count;
+  const MathKernels* const* begin() const { return tables; }
+  const MathKernels* const* end() const { return tables + count; }
+};
 // The targets that were compiled in and that this CPU can run, weakest first; at least one.
-std::span<const MathKernels* const> runnable_math_kernels();
+MathKernelList runnable_math_kernels();
 
 }  // namespace loom

@@ -1,6 +1,6 @@
 #pragma once
 // Logical vectors: sixteen f32 or i32 lanes on every target, held in one, two, four or sixteen registers. Lane i of every
-// operation gives the same bits everywhere. Built on the compilers' vector extensions; a target's vec.h says how wide a register is.
+// operation gives the same bits everywhere. Built on the compilers' vector extensions; a target's width.h says how wide a register is.
 //
 // Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled with
 // different instruction sets can be linked together. No std containers or algorithms here or in kernels for the same reason.
@@ -67,7 +67,7 @@ LOOM_INLINE void store(std::int32_t* p, const I32x16& v) {
 
 LOOM_INLINE F32x16 splat(float x) {
   F32x16 v;
-  for (auto& r : v.r) r = x - native::F32{};  // x - 0 keeps every bit of x, the sign of zero included
+  for (auto& r : v.r) r = x - native::F32{};  // x - 0 is x, the sign of zero included; a signalling NaN may turn quiet
   return v;
 }
 LOOM_INLINE I32x16 splat(std::int32_t x) {
@@ -92,13 +92,20 @@ LOOM_LANE_OPERATOR(F32x16, +)
 LOOM_LANE_OPERATOR(F32x16, -)
 LOOM_LANE_OPERATOR(F32x16, *)
 LOOM_LANE_OPERATOR(F32x16, /)
-LOOM_LANE_OPERATOR(I32x16, +)
-LOOM_LANE_OPERATOR(I32x16, -)
-LOOM_LANE_OPERATOR(I32x16, *)
 LOOM_LANE_OPERATOR(I32x16, &)
 LOOM_LANE_OPERATOR(I32x16, |)
 LOOM_LANE_OPERATOR(I32x16, ^)
 #undef LOOM_LANE_OPERATOR
+
+// Through unsigned lanes: wraps modulo 2^32, which signed lanes need not.
+#define LOOM_LANE_WRAPPING(op)                                                                                       \
+  LOOM_INLINE I32x16 operator op(const I32x16& a, const I32x16& b) {                                                 \
+    return detail::each<I32x16>([](auto x, auto y) { return (native::I32)((native::U32)x op (native::U32)y); }, a, b); \
+  }
+LOOM_LANE_WRAPPING(+)
+LOOM_LANE_WRAPPING(-)
+LOOM_LANE_WRAPPING(*)
+#undef LOOM_LANE_WRAPPING
 
 #define LOOM_LANE_COMPARE(T, op) \
   LOOM_INLINE I32x16 operator op(const T& a, const T& b) { return detail::each<I32x16>([](auto x, auto y) { return (native::I32)(x op y); }, a, b); }
@@ -187,12 +194,14 @@ LOOM_INLINE float fold(const F32x16& v) {
     for (std::size_t j = 0; j < n; ++j) a[j] = a[j] + a[j + n];
   return a[0];
 }
+// A NaN loses, as in max; -infinity where every lane is NaN.
 LOOM_INLINE float max_lane(const F32x16& v) {
   alignas(64) float a[kLanes];
   store(a, v);
-  float m = a[0];
-  for (std::size_t j = 1; j < kLanes; ++j) m = a[j] > m ? a[j] : m;
+  float m = -__builtin_huge_valf();
+  for (std::size_t j = 0; j < kLanes; ++j) m = a[j] > m ? a[j] : m;
   return m;
 }
+LOOM_INLINE float first_lane(const F32x16& v) { return v.r[0][0]; }
 
 }  // namespace loom::inline LOOM_TARGET
