@@ -86,7 +86,6 @@ STATEMENTS = r"""
 {% for loop in l %}{% endfor %}
 {% for a in l %}{% set loop = 1 %}{% endfor %}
 {{ loop }}{{ loop is defined }}
-{% for a in l %}{{ loop }}{% endfor %}
 {% for m in us %}{% if loop.first %}{{ m.n }}{% elif loop.last %}!{{ m.n }}{% else %}-{% endif %}{% endfor %}
 {% for a in l | select('gt', 1) %}{{ a }}{{ loop.length }}{{ loop.last }} {% endfor %}
 {% set g = l | select %}{{ g | list }}{{ g | list }}
@@ -264,17 +263,13 @@ def is_filter(text):
     return text.split("(")[0].strip().split(" ")[0].isalpha()
 
 
-EXPRESSION_LIST = []
+# Every piece of a row alone, and with the next ones as its filters. The latter may be no templates at all: those are left out.
+PLAIN, JOINED = [], []
 for row in EXPRESSIONS.strip("\n").split("\n"):
     parts = row.split(" | ")
-    # Every piece alone, and every piece with the next as its filter: wrong ones are syntax or name errors, which are cases too.
-    EXPRESSION_LIST += parts
-    EXPRESSION_LIST += [f"{a} | {b}" for a, b in zip(parts, parts[1:]) if is_filter(b)]
-    EXPRESSION_LIST += [f"{a} | {b} | {c}" for a, b, c in zip(parts, parts[1:], parts[2:]) if is_filter(b) and is_filter(c)]
+    PLAIN += parts
+    JOINED += [f"{a} | {b}" for a, b in zip(parts, parts[1:]) if is_filter(b)]
+    JOINED += [f"{a} | {b} | {c}" for a, b, c in zip(parts, parts[1:], parts[2:]) if is_filter(b) and is_filter(c)]
 
-SEEN = set()
-CASES = []
-for case in ["{{ %s }}" % e for e in EXPRESSION_LIST] + STATEMENTS.split("\n") + MULTI:
-    if case not in SEEN:
-        SEEN.add(case)
-        CASES.append(case)
+CASES = list(dict.fromkeys(["{{ %s }}" % e for e in PLAIN] + STATEMENTS.split("\n") + MULTI))
+CASES_IF_GOOD = [c for c in dict.fromkeys("{{ %s }}" % e for e in JOINED) if c not in set(CASES)]

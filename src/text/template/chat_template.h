@@ -54,7 +54,7 @@ struct ChatContext {
   Json tools = nullptr;                // array of function schemas
   Json documents = nullptr;
   bool add_generation_prompt = false;
-  std::string bos_token, eos_token;    // left out when empty, as transformers leaves out tokens that a tokenizer lacks
+  std::string bos_token = {}, eos_token = {};  // left out when empty, as transformers leaves out tokens that a tokenizer lacks
   Json extra = Json::object();
 };
 // InvalidArgument when messages is no array or extra no object.

@@ -192,7 +192,7 @@ Result<Value> filter_tojson(Machine& m, const Value& v, const Arguments& args) {
     if (width > 1000) return fail(Code::LimitExceeded, "tojson: an indent of {} is beyond 1000", width);
     style.indent = std::string(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' ');
   }
-  if (style.indent) style.item_separator = ",";
+  if (style.indent) style.item_separator = std::string(1, ',');
   if (!a[2].missing() && !a[2].is(Kind::None)) {
     LOOM_TRY(const auto parts, to_list(m.heap, a[2]));
     if (parts.size() != 2 || !parts[0].is(Kind::String) || !parts[1].is(Kind::String)) return fail(Code::TemplateError, "tojson: separators must be two texts");
