@@ -94,6 +94,8 @@ Row check(const reference::Function& f, const MathKernels& kernels) {
     row.flush_differs += flush_changes([&](float* out) { (kernels.*f.kernel)(x.data(), out, kBlock); }, y);
     for (std::size_t i = 0; i < kBlock; ++i) {
       const double in = reference::input(x[i]), exact = f.exact(in);
+      const bool normal = std::fabs(exact) >= 0x1p-126 && std::fabs(exact) < 0x1p127;
+      if (normal && y[i] == static_cast<float>(exact) && row.worst > 0.5 && (start + i) % 4093 != 0) continue;  // half an ulp at most
       double error = reference::ulp_error(y[i], exact);
       if (error >= 1e9) {
         ++row.wrong;

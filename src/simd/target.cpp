@@ -19,7 +19,7 @@ bool cpu_runs(Target target) {
 #elif defined(__aarch64__)
     case Target::neon:
       return true;
-#elif defined(__wasm_simd128__)
+#elif defined(__wasm__)  // a module with SIMD does not load where there is none
     case Target::wasm128:
       return true;
 #endif
