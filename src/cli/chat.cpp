@@ -78,7 +78,10 @@ class Chat {
     std::size_t same = 0;
     while (same < ids.size() && same < session_.length() && ids[same] == session_.tokens()[same]) ++same;
     if (same == ids.size()) --same;   // the last token is fed again for its logits
-    if (!session_.rewind(same)) LOOM_TRY_VOID(session_.rewind(0)), same = 0;
+    if (!session_.rewind(same)) {
+      LOOM_TRY_VOID(session_.rewind(0));
+      same = 0;
+    }
     if (ids.size() >= session_.context_tokens())
       return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(), session_.context_tokens());
     clear_interrupt();

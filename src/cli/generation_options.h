@@ -36,8 +36,15 @@ struct GenerationFlags {
   Result<GenerationOptions> to_options() const {
     GenerationOptions o;
     o.max_tokens = max_tokens;
-    o.sampling = {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p, .typical_p = typical_p, .repetition_penalty = repetition_penalty,
-                  .frequency_penalty = frequency_penalty, .presence_penalty = presence_penalty, .seed = seed};
+    o.sampling.temperature = temperature;
+    o.sampling.top_k = top_k;
+    o.sampling.top_p = top_p;
+    o.sampling.min_p = min_p;
+    o.sampling.typical_p = typical_p;
+    o.sampling.repetition_penalty = repetition_penalty;
+    o.sampling.frequency_penalty = frequency_penalty;
+    o.sampling.presence_penalty = presence_penalty;
+    o.sampling.seed = seed;
     o.stop = stop;
     o.logprobs = logprobs;
     o.ignore_eos = ignore_eos;
