@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Hold the documents to what is there: links lead somewhere, and examples of the loom program use commands and flags that it has.
+
+usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it only links are checked
+
+Looks at every Markdown file that git knows. Links: [text](relative/path#heading), images too; a heading must exist in a Markdown target.
+Examples: lines of fenced blocks, and code spans, that begin with "loom " or a path that ends in "/loom ". Capitals are placeholders.
+"""
+import functools
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
+EXAMPLE = re.compile(r"^(?:\$ )?(?:[\w./-]*/)?loom\s+(\S.*)$")
+
+
+def slug(heading):
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.replace("`", "").strip().lower()).replace(" ", "-")
+
+
+def lines_of(path):
+    """(line number, text, whether it stands in a fenced block)"""
+    fenced = False
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            fenced ^= line.lstrip().startswith("```")
+            yield number, line.rstrip("\n"), fenced
+
+
+def broken_link(path, target):
+    file, _, anchor = target.partition("#")
+    there = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+    if not os.path.exists(there):
+        return f"link to {target}: no such file"
+    if anchor and there.endswith(".md") and anchor not in {slug(t.lstrip("#")) for _, t, f in lines_of(there) if t.startswith("#") and not f}:
+        return f"link to {target}: no such heading"
+    return None
+
+
+@functools.lru_cache(None)
+def flags_of(program, command):
+    """The flags of a command by its --help; None when there is no such command."""
+    done = subprocess.run([program, *([command] if command else []), "--help"], capture_output=True, text=True)
+    if done.returncode or f"Usage: {f'loom {command}'.strip()} " not in done.stdout:
+        return None
+    return {f for line in done.stdout.splitlines() if line.lstrip().startswith("-") for f in line.split()[0].split(",")}
+
+
+def wrong_example(program, text):
+    words = re.sub(r"\"[^\"]*\"|'[^']*'", "TEXT", re.split(r"\s+[#|>&;]", text)[0]).split()
+    command = "" if words[0].startswith("-") else words[0]
+    flags = set(words) if command.isupper() else flags_of(program, command)
+    if flags is None:
+        return f"loom {command}: no such command"
+    unknown = [w for w in (w.strip("[]()").split("=")[0] for w in words) if re.match(r"--?[A-Za-z]", w) and w not in flags]
+    return f"loom {command}: unknown flag {unknown[0]}" if unknown else None
+
+
+def main():
+    program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    wrong = []
+    for name in listed.split("\n")[:-1]:
+        path = os.path.join(ROOT, name)
+        for number, text, fenced in lines_of(path):
+            found = [] if fenced else [broken_link(path, t) for t in LINK.findall(re.sub(r"`[^`]*`", "", text)) if not re.match(r"[a-z]+:", t)]
+            for example in [text.strip()] if fenced else re.findall(r"`([^`]+)`", text):
+                match = EXAMPLE.match(example)
+                found += [wrong_example(program, match[1])] if program and match else []
+            wrong += [f"{name}:{number}: {w}" for w in found if w]
+    print("\n".join(wrong) or "documents: no broken link, no wrong example")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
