@@ -4,7 +4,7 @@
 usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it only links are checked
 
 Looks at every Markdown file that git knows. Links: [text](relative/path#heading), images too; a heading must exist in a Markdown target.
-Examples: lines of fenced blocks, and code spans, that begin with "loom " or a path that ends in "/loom ". Capitals are placeholders.
+Examples: lines of fenced blocks, and code spans, that begin with "loom " or a path that ends in it. Capitals are placeholders.
 """
 import functools
 import os
@@ -38,7 +38,6 @@ def broken_link(path, target):
         return f"link to {target}: no such file"
     if anchor and there.endswith(".md") and anchor not in {slug(t.lstrip("#")) for _, t, f in lines_of(there) if t.startswith("#") and not f}:
         return f"link to {target}: no such heading"
-    return None
 
 
 @functools.lru_cache(None)
@@ -56,8 +55,8 @@ def wrong_example(program, text):
     flags = set(words) if command.isupper() else flags_of(program, command)
     if flags is None:
         return f"loom {command}: no such command"
-    unknown = [w for w in (w.strip("[]()").split("=")[0] for w in words) if re.match(r"--?[A-Za-z]", w) and w not in flags]
-    return f"loom {command}: unknown flag {unknown[0]}" if unknown else None
+    used = (w.strip("[]()").split("=")[0] for w in words)
+    return next((f"loom {command}: unknown flag {w}" for w in used if re.match(r"--?[A-Za-z]", w) and w not in flags), None)
 
 
 def main():
@@ -73,8 +72,8 @@ def main():
                 found += [wrong_example(program, match[1])] if program and match else []
             wrong += [f"{name}:{number}: {w}" for w in found if w]
     print("\n".join(wrong) or "documents: no broken link, no wrong example")
-    return 1 if wrong else 0
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
