@@ -75,6 +75,8 @@ function(loom_program name folder)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${P_DEPENDS} loom_flags)
   target_compile_options(${name} PRIVATE -Wno-conversion)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # parses flags: seconds of compiling, nothing at run time
+  target_precompile_headers(${name} PRIVATE <CLI/CLI.hpp> <nlohmann/json.hpp> <fmt/format.h>)
 endfunction()
 
 # tests/<folder>/*_test.cpp: what needs more than one module.

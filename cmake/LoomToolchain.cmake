@@ -1,4 +1,4 @@
-# Language, warnings, determinism flags and where the three header-only packages are found.
+# Language, warnings, determinism flags and where the header-only packages are found.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -14,10 +14,10 @@ if(LOOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${LOOM_CCACHE})
 endif()
 
-# fmt, nlohmann-json and tl-expected alone on the include path: /usr/include itself would break cross builds.
+# fmt, nlohmann-json, tl-expected and CLI11 alone on the include path: /usr/include itself would break cross builds.
 set(LOOM_DEPS_INCLUDE ${CMAKE_BINARY_DIR}/deps/include)
 file(MAKE_DIRECTORY ${LOOM_DEPS_INCLUDE})
-foreach(header IN ITEMS fmt/format.h nlohmann/json.hpp tl/expected.hpp)
+foreach(header IN ITEMS fmt/format.h nlohmann/json.hpp tl/expected.hpp CLI/CLI.hpp)
   cmake_path(GET header PARENT_PATH folder)
   find_path(LOOM_${folder}_DIR ${header} PATHS /usr/include /usr/local/include /opt/homebrew/include REQUIRED NO_CMAKE_FIND_ROOT_PATH)
   file(CREATE_LINK ${LOOM_${folder}_DIR}/${folder} ${LOOM_DEPS_INCLUDE}/${folder} SYMBOLIC)
@@ -26,7 +26,16 @@ endforeach()
 add_library(loom_flags INTERFACE)
 target_include_directories(loom_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_include_directories(loom_flags SYSTEM INTERFACE ${LOOM_DEPS_INCLUDE})
-target_compile_definitions(loom_flags INTERFACE FMT_HEADER_ONLY JSON_NOEXCEPTION LOOM_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(loom_flags INTERFACE JSON_NOEXCEPTION LOOM_VERSION="${PROJECT_VERSION}")
+# The compiled fmt spares every file five seconds; cross builds, which have none, take it from its headers.
+if(NOT CMAKE_CROSSCOMPILING)
+  find_package(fmt QUIET)
+endif()
+if(TARGET fmt::fmt AND NOT CMAKE_CROSSCOMPILING)
+  target_link_libraries(loom_flags INTERFACE fmt::fmt)
+else()
+  target_compile_definitions(loom_flags INTERFACE FMT_HEADER_ONLY)
+endif()
 # The determinism contract (docs/numerics.md): every product and sum is rounded on its own, everywhere.
 target_compile_options(loom_flags INTERFACE -ffp-contract=off -fno-math-errno -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-psabi)
 if(LOOM_WERROR)

@@ -13,7 +13,7 @@
 namespace loom {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+[[maybe_unused]] constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 

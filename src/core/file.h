@@ -31,7 +31,7 @@ class MappedFile {
   MappedFile() = default;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  bool mapped_ = false;
+  [[maybe_unused]] bool mapped_ = false;
   std::vector<std::byte> copy_;  // hosts without mmap
   std::string path_;
 };

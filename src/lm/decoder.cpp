@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "core/checked.h"
 #include "dtypes/float16.h"
@@ -81,21 +80,22 @@ class Loader {
   Result<void> load(ThreadPool& pool) {
     LOOM_TRY(const std::size_t bytes, pool_bytes());
     LOOM_TRY(panels_, PanelPool::create(bytes));
-    std::mutex guard;
-    std::optional<Error> error;
-    std::size_t done = 0;
-    pool.run(source_.tensors.size(), [&](std::size_t i) {
-      {
-        const std::lock_guard lock(guard);
-        if (error) return;
+    std::vector<std::optional<Error>> errors(source_.tensors.size());
+    std::atomic<bool> stop{false};
+    std::atomic<std::size_t> done{0};
+    pool.run(source_.tensors.size(), [&](std::size_t i, int worker) {
+      if (stop) return;
+      if (auto loaded = load_one(i); !loaded) {
+        errors[i] = Error{loaded.error().code, source_.tensors[i].name + ": " + loaded.error().message};
+        stop = true;
       }
-      auto loaded = load_one(i);
-      const std::lock_guard lock(guard);
-      if (!loaded && !error) error = Error{loaded.error().code, source_.tensors[i].name + ": " + loaded.error().message};
-      ++done;
-      if (options_.progress && !options_.progress(done, source_.tensors.size()) && !error) error = Error{Code::Cancelled, "loading was cancelled"};
+      const std::size_t count = done.fetch_add(1) + 1;
+      if (worker != 0 || !options_.progress || options_.progress(count, errors.size()) || stop) return;
+      errors[i] = Error{Code::Cancelled, "loading was cancelled"};
+      stop = true;
     });
-    if (error) return tl::make_unexpected(*std::move(error));
+    for (auto& error : errors)
+      if (error) return tl::make_unexpected(*std::move(error));
     return {};
   }
 

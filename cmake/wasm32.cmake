@@ -1,0 +1,11 @@
+# wasm32 on WASI without threads or exceptions, run under node (packages clang-19, lld-19, wasi-libc, libc++-19-dev-wasm32,
+# libc++abi-19-dev-wasm32, libclang-rt-19-dev-wasm32).
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(CMAKE_CXX_COMPILER clang++-19)
+set(CMAKE_CXX_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_CXX_FLAGS_INIT "-fno-exceptions -D_WASI_EMULATED_MMAN")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=lld -lwasi-emulated-mman -Wl,-z,stack-size=1048576 -Wl,--initial-memory=67108864")
+set(CMAKE_EXECUTABLE_SUFFIX .wasm)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

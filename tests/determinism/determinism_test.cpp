@@ -1,0 +1,109 @@
+// The promise itself: the golden set gives the digests of hashes.tsv on every instruction set, thread count, chunking, batch and
+// through a snapshot, whatever floating-point environment the caller left behind.
+
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "lm/golden.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace loom {
+namespace {
+
+struct Model {
+  std::string name, digest;
+  std::shared_ptr<const DecoderModel> model;
+};
+
+const std::string& hashes() {
+  static const std::string text = read_text_file(LOOM_SOURCE_DIR "/tests/determinism/hashes.tsv", 1 << 20).value_or("");
+  return text;
+}
+
+const std::vector<Model>& models() {
+  static const std::vector<Model> all = [] {
+    std::map<std::string, std::string> digests;
+    std::istringstream lines(hashes());
+    for (std::string line; std::getline(lines, line);)
+      if (const std::size_t tab = line.find('\t'); tab != line.npos) digests[line.substr(0, tab)] = line.substr(tab + 1);
+    std::vector<Model> out;
+    for (const GoldenCase& c : golden_cases()) out.push_back({c.name, digests[c.name], golden_model(c).value()});
+    EXPECT_EQ(digests.size(), out.size());
+    return out;
+  }();
+  return all;
+}
+
+void expect_digests(const GoldenRun& run) {
+  for (const Model& m : models()) {
+    const auto digest = golden_digest(m.model, run);
+    ASSERT_TRUE(digest) << m.name << ": " << digest.error().message;
+    EXPECT_EQ(*digest, m.digest) << m.name;
+  }
+}
+
+TEST(Determinism, the_table_is_the_one_that_verify_knows) { EXPECT_EQ(digest_of_text(hashes()), kGoldenDigest); }
+
+TEST(Determinism, every_instruction_set) {
+  for (const Isa isa : usable_isas()) {
+    SCOPED_TRACE(std::string(name(isa)));
+    expect_digests({.isa = isa});
+  }
+}
+
+TEST(Determinism, every_number_of_threads) {
+  for (const int threads : {2, 3, 7}) {
+    SCOPED_TRACE(threads);
+    expect_digests({.isa = std::nullopt, .threads = threads});
+  }
+}
+
+TEST(Determinism, every_chunking_of_the_prompt) {
+  for (const std::size_t chunk : {1, 7, 64}) {
+    SCOPED_TRACE(chunk);
+    for (const Isa isa : {Isa::scalar, best_isa()}) expect_digests({.isa = isa, .threads = 2, .chunk = chunk});
+  }
+}
+
+TEST(Determinism, alone_and_in_a_batch_of_five) {
+  for (const std::size_t chunk : {0, 7}) {
+    SCOPED_TRACE(chunk);
+    for (const int threads : {1, 3}) expect_digests({.isa = std::nullopt, .threads = threads, .chunk = chunk, .neighbours = 4});
+  }
+}
+
+TEST(Determinism, saved_and_restored) {
+  GoldenRun run;
+  run.through_snapshot = true;
+  expect_digests(run);
+  run.neighbours = 2;
+  expect_digests(run);
+}
+
+#if defined(__SSE2__)
+TEST(Determinism, N_04_the_callers_floating_point_environment_does_not_matter_and_is_restored) {
+  const unsigned before = _mm_getcsr();
+  for (const unsigned mode : {0x8040u, 0x6000u, 0x2000u}) {  // flush to zero and denormals are zero; toward zero; down
+    const unsigned set = (before & ~0x6000u) | mode;
+    _mm_setcsr(set);
+    GoldenRun run;
+    run.threads = 2;
+    const auto digest = golden_digest(models()[0].model, run);
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    ASSERT_TRUE(digest);
+    EXPECT_EQ(*digest, models()[0].digest) << std::hex << mode;
+    EXPECT_EQ(after & 0xffc0u, set & 0xffc0u) << "restored";
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace loom
