@@ -11,7 +11,7 @@ endif()
 
 find_program(LOOM_CCACHE ccache)
 if(LOOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${LOOM_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LOOM_CCACHE})
 endif()
 
 # fmt, nlohmann-json, tl-expected and CLI11 alone on the include path: /usr/include itself would break cross builds.
@@ -35,6 +35,9 @@ if(TARGET fmt::fmt AND NOT CMAKE_CROSSCOMPILING)
   target_link_libraries(loom_flags INTERFACE fmt::fmt)
 else()
   target_compile_definitions(loom_flags INTERFACE FMT_HEADER_ONLY)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(loom_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 # The determinism contract (docs/numerics.md): every product and sum is rounded on its own, everywhere.
 target_compile_options(loom_flags INTERFACE -ffp-contract=off -fno-math-errno -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-psabi)
