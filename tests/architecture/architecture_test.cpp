@@ -39,7 +39,7 @@ std::vector<Source> sources() {
   return out;
 }
 
-bool is_test(const Source& s) { return std::regex_search(s.name, std::regex("_(test|fuzz)\\.(cpp|h)$")); }
+bool is_test(const Source& s) { return std::regex_search(s.name, std::regex("(_(test|fuzz)\\.(cpp|h)|/test_data\\.h)$")); }
 
 // Comments and string literals become blanks; lines stay where they were.
 std::string code_of(const std::string& text) {

@@ -101,7 +101,8 @@ TEST_F(Cli, wrong_usage_exits_2) {
       generate + Args{"--top-k", "-2"}, generate + Args{"--min-p", "2"}, generate + Args{"--typical-p", "0"}, generate + Args{"--repetition-penalty", "0"},
       generate + Args{"--frequency-penalty", "inf"}, generate + Args{"--logit-bias", "1"}, generate + Args{"--logit-bias", "1:x"}, generate + Args{"--logit-bias", ":1"},
       generate + Args{"--logit-bias", "256:1"}, generate + Args{"--logit-bias", "1:inf"}, generate + Args{"-f", "-"}, generate + Args{"--raw", "--chat"},
-      generate + Args{"--seed", "-1"}, {"logits", tiny()}, {"logits", tiny(), "--ids", "1,x"}, {"logits", tiny(), "--ids", "1,-2"}, {"logits", tiny(), "--ids", "99999999999999999999"},
+      generate + Args{"--seed", "-1"}, generate + Args{"--seed", "99999999999999999999"}, generate + Args{"--logprobs", "-1"},
+      {"logits", tiny(), "--ids", "1", "--top", "-1"}, {"perplexity", tiny(), source_path("CMakeLists.txt"), "--max-windows", "-1"}, {"logits", tiny()}, {"logits", tiny(), "--ids", "1,x"}, {"logits", tiny(), "--ids", "1,-2"}, {"logits", tiny(), "--ids", "99999999999999999999"},
       {"logits", tiny(), "--ids", ","}, {"logits", tiny(), "--ids", "1", "-p", "a"}, {"detokenize", tiny()}, {"detokenize", tiny(), "--ids", "x"},
       {"bench", tiny(), "--repeats", "0"}, {"bench", tiny(), "--batch", "1000"}, {"perplexity", tiny(), source_path("CMakeLists.txt"), "--window", "1"},
       {"quantize", small(), temp("out.gguf")}, {"quantize", small(), temp("out.gguf"), "--dtype", "nothing"}, {"verify", "--isa", "mmx"},
@@ -214,7 +215,7 @@ TEST_F(Cli, json_of_generate_has_every_field) {
 TEST_F(Cli, hashes_are_equal_for_every_instruction_set_and_thread_count) {
   const Json audit = json_of(loom({"audit", "--json"}));
   const std::vector<Args> work = {{"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos"},
-                                  {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos", "--temp", "0.9", "--top-p", "0.9", "--seed", "5"},
+                                  {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos", "--temp", "3", "--top-p", "0.99", "--seed", "5"},
                                   {"generate", source_path("tests/golden/models/mistral_window"), "-p", "Once upon a time there was a ring of sixteen tokens", "-n", "60"},
                                   {"logits", source_path("tests/golden/models/qwen3_head_norm"), "--ids", "1,2,3,4,5,6,7,8,9"}};
   for (const Args& args : work) {
@@ -423,11 +424,11 @@ TEST_F(Cli, chat_refuses_damaged_conversations_and_goes_on) {
 }
 
 TEST_F(Cli, chat_says_when_the_context_is_full_and_goes_on) {
-  const Outcome run = loom({"chat", small(), "--ctx", "60", "-n", "1000", "--ignore-eos"}, "Hello\nHello again\n/reset\n/stats\n");
+  const Outcome run = loom({"chat", small(), "--ctx", "40", "-n", "1000", "--ignore-eos"}, "Hello\nHello again\n/reset\n/stats\n");
   EXPECT_EQ(run.status, 0);
   EXPECT_NE(run.out.find("(the context is full)"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("/reset begins anew"), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("0 of 60 tokens"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("0 of 40 tokens"), std::string::npos) << run.out;
 }
 
 TEST_F(Cli, interrupt_ends_generate_with_130) {
