@@ -45,6 +45,8 @@ class Chat {
     return {};
   }
 
+  bool was_stopped() const { return last_.stop_reason == "cancelled"; }
+
   // False to leave.
   bool command(const std::string& line) {
     const std::size_t blank = line.find(' ');
@@ -85,15 +87,17 @@ class Chat {
     if (ids.size() >= session_.context_tokens())
       return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(), session_.context_tokens());
     clear_interrupt();
-    LOOM_TRY(last_, generate(session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, [](std::string_view piece) {
+    auto generated = generate(session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, [](std::string_view piece) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
       return !interrupted();
-    }));
+    });
+    clear_interrupt();
+    if (!generated) return tl::make_unexpected(std::move(generated).error());
+    last_ = std::move(*generated);
     std::printf("\n");
     if (last_.stop_reason == "cancelled") note("(stopped)");
     if (last_.stop_reason == "context") note("(the context is full)");
-    clear_interrupt();
     return last_.text;
   }
 
@@ -168,7 +172,7 @@ Result<int> run(const Options& o) {
   const Colours c = colours();
   if (!o.prompt.empty()) {
     LOOM_TRY_VOID(chat.ask(o.prompt));
-    return interrupted() ? kInterrupted : kOk;
+    return chat.was_stopped() ? kInterrupted : kOk;
   }
   if (terminal)
     std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold, o.model.substr(o.model.find_last_of('/') + 1).c_str(), c.reset,

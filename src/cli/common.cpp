@@ -33,7 +33,10 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "loom: %s\n", error.message.c_str());
+  std::string line = error.message;   // file names may hold anything
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  std::fprintf(stderr, "loom: %s\n", line.c_str());
   switch (error.code) {
     case Code::InvalidArgument:
     case Code::UnknownName: return kUsage;
@@ -41,6 +44,9 @@ int report(const Error& error) {
     case Code::Cancelled: return kInterrupted;
     case Code::NotFound:
     case Code::IoError:
+    case Code::DiskFull:
+    case Code::ContextFull:
+    case Code::IndexOutOfRange:
     case Code::CorruptData:
     case Code::Unsupported:
     case Code::ShapeMismatch:

@@ -1,4 +1,6 @@
-#include <clocale>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -26,9 +28,17 @@ constexpr Command kCommands[] = {
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
 };
 
+// A closed standard stream would lend its number to the next file that is opened, and text meant for a person would land in it.
+// A stream that cannot be written keeps the error visible.
+void occupy_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) _exit(loom::cli::kFailed);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_standard_streams();
   CLI::App app{"Loom runs language models with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));

@@ -100,6 +100,8 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  struct stat info{};   // a rename would put a file in the place of a device or a pipe
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return fail(Code::IoError, "{}: is no regular file; not replaced", path);
   const int fd = ::open((path + ".part").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return system_error(path + ".part", "cannot create");
   return AtomicFile(path, fd);

@@ -58,7 +58,9 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
                                    std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end());
   };
   SamplingOptions early = options.sampling;   // before min_tokens the end is banned
-  early.banned.insert(early.banned.end(), model.stop_ids.begin(), model.stop_ids.end());
+  for (const std::vector<std::int32_t>* ids : {&model.stop_ids, &options.stop_ids})
+    for (const std::int32_t id : *ids)
+      if (id >= 0 && static_cast<std::size_t>(id) < vocab) early.banned.push_back(id);   // a file may name an id that its model lacks
   Sampler sampler(options.sampling, vocab), early_sampler(std::move(early), vocab);
 
   const auto begin = Clock::now();

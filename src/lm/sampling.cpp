@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/philox.h"
 #include "simd/math64.h"
@@ -13,6 +14,12 @@ double log_of_sum(std::span<const float> logits, float largest) {
   double sum = 0;
   for (const float v : logits) sum += exp64(static_cast<double>(v) - static_cast<double>(largest));
   return log64(sum);
+}
+
+// Biases and penalties may overflow: up is the largest number, down (and a NaN of two infinities) is a ban.
+float finite(float logit) {
+  if (logit == INFINITY) return std::numeric_limits<float>::max();
+  return std::isnan(logit) ? -INFINITY : logit;
 }
 
 }  // namespace
@@ -29,7 +36,8 @@ Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
   if (!std::isfinite(o.frequency_penalty)) return bad("frequency_penalty", o.frequency_penalty, "a finite number");
   if (!std::isfinite(o.presence_penalty)) return bad("presence_penalty", o.presence_penalty, "a finite number");
   for (const auto& [id, bias] : o.logit_bias)
-    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size || std::isnan(bias)) return bad("logit_bias id", id, "an id of the vocabulary with a number");
+    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size || std::isnan(bias) || bias == INFINITY)
+      return bad("logit_bias id", id, "an id of the vocabulary with a number below infinity");
   for (const std::int32_t id : o.banned)
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_size) return bad("banned id", id, "an id of the vocabulary");
   return {};
@@ -43,7 +51,10 @@ Sampler::Sampler(SamplingOptions options, std::size_t vocab_size) : options_(std
 }
 
 void Sampler::penalise(std::span<const std::int32_t> history) {
-  for (const auto& [id, bias] : options_.logit_bias) logits_[static_cast<std::size_t>(id)] += bias;
+  for (const auto& [id, bias] : options_.logit_bias) {
+    float& logit = logits_[static_cast<std::size_t>(id)];
+    logit = finite(logit + bias);
+  }
   const auto window = static_cast<std::size_t>(options_.repetition_window);
   const std::span<const std::int32_t> recent = history.last(std::min(window, history.size()));
   for (const std::int32_t id : recent) ++counts_[static_cast<std::size_t>(id)];
@@ -51,8 +62,8 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
     std::uint32_t& count = counts_[static_cast<std::size_t>(id)];
     if (count == 0) continue;
     float& logit = logits_[static_cast<std::size_t>(id)];
-    logit = logit > 0 ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
-    logit -= options_.frequency_penalty * static_cast<float>(count) + options_.presence_penalty;
+    logit = finite(logit > 0 ? logit / options_.repetition_penalty : logit * options_.repetition_penalty);
+    logit = finite(logit - (options_.frequency_penalty * static_cast<float>(count) + options_.presence_penalty));
     count = 0;
   }
   for (const std::int32_t id : options_.banned) logits_[static_cast<std::size_t>(id)] = -INFINITY;
@@ -69,10 +80,41 @@ Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<co
   return greedy ? argmax(logits_) : draw(history.size(), session);
 }
 
+// In f64, so that neither a tiny temperature nor a huge penalty turns a difference into infinity or NaN.
+double Sampler::weigh() {
+  const auto best = static_cast<double>(candidates_[0].logit), temperature = static_cast<double>(options_.temperature);
+  double total = 0;
+  weights_.clear();
+  for (const Candidate& c : candidates_) {
+    weights_.push_back(exp64((static_cast<double>(c.logit) - best) / temperature));
+    total += weights_.back();
+  }
+  return total;
+}
+
+// Meister et al. 2022: the tokens whose surprise is nearest to the entropy stay.
+void Sampler::keep_typical(double total) {
+  double entropy = 0;
+  for (const double w : weights_) entropy -= w > 0 ? w / total * log64(w / total) : 0;
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < weights_.size(); ++i) order.emplace_back(weights_[i] > 0 ? std::abs(-log64(weights_[i] / total) - entropy) : INFINITY, i);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<bool> keep(weights_.size(), false);
+  double sum = 0;
+  for (std::size_t i = 0; i < order.size() && sum < static_cast<double>(options_.typical_p) * total; ++i) {
+    keep[order[i].second] = true;
+    sum += weights_[order[i].second];
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < candidates_.size(); ++i)
+    if (keep[i]) candidates_[kept++] = candidates_[i];
+  candidates_.resize(kept);
+}
+
 std::int32_t Sampler::draw(std::uint64_t position, std::uint32_t session) {
   candidates_.clear();
   for (std::size_t i = 0; i < logits_.size(); ++i)
-    if (logits_[i] != -INFINITY) candidates_.push_back({logits_[i] / options_.temperature, static_cast<std::int32_t>(i)});
+    if (logits_[i] != -INFINITY) candidates_.push_back({logits_[i], static_cast<std::int32_t>(i)});
   if (candidates_.empty()) return argmax(logits_);
   const auto better = [](const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
   const auto top_k = static_cast<std::size_t>(options_.top_k);
@@ -82,35 +124,10 @@ std::int32_t Sampler::draw(std::uint64_t position, std::uint32_t session) {
   } else {
     std::sort(candidates_.begin(), candidates_.end(), better);
   }
-  // Weights relative to the best candidate, in sorted order; every cut below keeps a prefix or a subset in that order.
-  const auto best = static_cast<double>(candidates_[0].logit);
-  const auto weigh = [&] {
-    weights_.clear();
-    double total = 0;
-    for (const Candidate& c : candidates_) {
-      weights_.push_back(exp64(static_cast<double>(c.logit) - best));
-      total += weights_.back();
-    }
-    return total;
-  };
+  // Candidates stand best first; every cut below keeps a prefix or a subset in that order.
   double total = weigh();
   if (options_.typical_p < 1) {
-    // Meister et al. 2022: keep the tokens whose surprise is nearest to the entropy.
-    double entropy = 0;
-    for (const double w : weights_) entropy -= w > 0 ? w / total * log64(w / total) : 0;
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < weights_.size(); ++i) order.emplace_back(weights_[i] > 0 ? std::abs(-log64(weights_[i] / total) - entropy) : INFINITY, i);
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<bool> keep(weights_.size(), false);
-    double sum = 0;
-    for (std::size_t i = 0; i < order.size() && sum < static_cast<double>(options_.typical_p) * total; ++i) {
-      keep[order[i].second] = true;
-      sum += weights_[order[i].second];
-    }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < candidates_.size(); ++i)
-      if (keep[i]) candidates_[kept++] = candidates_[i];
-    candidates_.resize(kept);
+    keep_typical(total);
     total = weigh();
   }
   if (options_.top_p < 1) {

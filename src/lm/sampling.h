@@ -46,6 +46,9 @@ class Sampler {
     std::int32_t id;
   };
   void penalise(std::span<const std::int32_t> history);
+  // Weights of the candidates relative to the best one, in their order; returns the sum.
+  double weigh();
+  void keep_typical(double total);
   std::int32_t draw(std::uint64_t position, std::uint32_t session);
 
   SamplingOptions options_;

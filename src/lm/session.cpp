@@ -53,6 +53,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
       LOOM_TRY(KvCache cache, KvCache::create({need.attention.kv_heads, need.attention.head_dim, s->context_tokens_, need.attention.window, s->chunk_rows_}));
       s->caches_.push_back(std::move(cache));
     }
+  s->held_from_.assign(s->caches_.size(), 0);
   s->tokens_.resize(options.sequences);
   for (auto& t : s->tokens_) t.reserve(s->context_tokens_);
 
@@ -73,6 +74,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 
 Result<void> Session::check(std::span<const Feed> feeds) const {
   const auto vocab = static_cast<std::int32_t>(model_->config.vocab_size);
+  if (feeds.empty()) return fail(Code::InvalidArgument, "no sequence to feed");
   if (feeds.size() > tokens_.size()) return fail(Code::InvalidArgument, "{} feeds given, the session holds {} sequences", feeds.size(), tokens_.size());
   for (std::size_t f = 0; f < feeds.size(); ++f) {
     const Feed& feed = feeds[f];
@@ -101,7 +103,11 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     last = std::max(last, run.position + run.count);
   }
   for (std::size_t slot = 0; slot < slots_; ++slot)
-    for (const SequenceRows& run : runs) pass_caches_.push_back(&cache(slot, run.sequence));
+    for (const SequenceRows& run : runs) {
+      pass_caches_.push_back(&cache(slot, run.sequence));
+      std::size_t& held = held_from(slot, run.sequence);
+      held = std::max(held, cache(slot, run.sequence).first_held(run.position + run.count));
+    }
   for (RopeTable& rope : ropes_) rope.fill(last);
 
   const Exec exec{*pool_, *kernels_, arena_, &cancel_};
@@ -122,8 +128,32 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
   return {};
 }
 
+std::size_t Session::first_needed(std::size_t slot, std::size_t n) const {
+  const std::size_t window = model_->network.state_needs()[slot].attention.window;
+  return window != 0 && n > window ? n - window : 0;
+}
+
+Result<void> Session::refill(std::size_t sequence) {
+  const std::span<const std::int32_t> ids = tokens_[sequence];
+  bool lacking = false;
+  for (std::size_t slot = 0; slot < slots_; ++slot) lacking = lacking || held_from(slot, sequence) > first_needed(slot, ids.size());
+  if (!lacking) return {};
+  for (std::size_t slot = 0; slot < slots_; ++slot) held_from(slot, sequence) = 0;
+  for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
+    const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), begin, sequence};
+    if (auto swept = sweep(std::span(&run, 1), ids.subspan(begin, run.count), {}, nullptr); !swept) {
+      for (std::size_t slot = 0; slot < slots_; ++slot) held_from(slot, sequence) = ids.size() + 1;
+      return swept;
+    }
+  }
+  return {};
+}
+
 Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
   LOOM_TRY_VOID(check(feeds));
+  for (const Feed& feed : feeds) {
+    LOOM_TRY_VOID(refill(feed.sequence));
+  }
   const std::size_t vocab = model_->network.cols_after(model_->network.num_cells() - 1);
   // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
   const std::size_t share = std::max<std::size_t>(1, chunk_rows_ / feeds.size());
@@ -159,6 +189,8 @@ Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, 
 Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
+  LOOM_TRY_VOID(refill(sequence));
+  const std::size_t before = tokens_[sequence].size();
   const std::size_t vocab = model_->network.cols_after(model_->network.num_cells() - 1);
   LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * vocab * sizeof(float)));
   for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
@@ -166,7 +198,10 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::fun
     const SequenceRows run{0, n, tokens_[sequence].size(), sequence};
     want_.clear();
     for (std::size_t i = 0; i < n; ++i) want_.push_back(i);
-    LOOM_TRY_VOID(sweep(std::span(&run, 1), ids.subspan(begin, n), want_, logits.as<float>()));
+    if (auto swept = sweep(std::span(&run, 1), ids.subspan(begin, n), want_, logits.as<float>()); !swept) {
+      tokens_[sequence].resize(before);
+      return swept;
+    }
     tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
     for (std::size_t i = 0; i < n; ++i) visit(begin + i, {logits.as<float>() + i * vocab, vocab});
   }
@@ -174,12 +209,12 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::fun
 }
 
 Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
+  if (sequence >= tokens_.size()) return fail(Code::OutOfRange, "sequence {} is rewound, the session holds {}", sequence, tokens_.size());
   if (n > tokens_[sequence].size()) return fail(Code::OutOfRange, "cannot rewind to {} tokens, the sequence has {}", n, tokens_[sequence].size());
+  if (n == tokens_[sequence].size()) return {};
   for (std::size_t slot = 0; slot < slots_; ++slot) {
-    const KvCache& c = cache(slot, sequence);
-    const std::size_t needed = c.config().window != 0 && n > c.config().window ? n - c.config().window : 0;
-    if (c.first_held(tokens_[sequence].size()) > needed)
-      return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
+    if (n == 0) held_from(slot, sequence) = 0;
+    if (held_from(slot, sequence) > first_needed(slot, n)) return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
   }
   tokens_[sequence].resize(n);
   return {};

@@ -32,8 +32,8 @@ class Session {
     std::span<const std::int32_t> ids;
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each feed:
-  // [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument, Cancelled; a sequence whose
-  // feed failed keeps the tokens it had before the call.
+  // [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument, Cancelled; every sequence of a
+  // call that failed keeps the tokens it had before.
   Result<ConstTensor> feed(std::span<const Feed> feeds);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0);
   // The same for one sequence, with the logits after every id: visit(index of the id, logits).
@@ -61,10 +61,16 @@ class Session {
  private:
   Session() = default;
   Result<void> check(std::span<const Feed> feeds) const;
+  // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
+  Result<void> refill(std::size_t sequence);
   // One sweep over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
   Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits);
   KvCache& cache(std::size_t slot, std::size_t sequence) { return caches_[slot * tokens_.size() + sequence]; }
   const KvCache& cache(std::size_t slot, std::size_t sequence) const { return caches_[slot * tokens_.size() + sequence]; }
+  // First position that a slot must hold for a sequence of n tokens.
+  std::size_t first_needed(std::size_t slot, std::size_t n) const;
+  std::size_t& held_from(std::size_t slot, std::size_t sequence) { return held_from_[slot * tokens_.size() + sequence]; }
+  std::size_t held_from(std::size_t slot, std::size_t sequence) const { return held_from_[slot * tokens_.size() + sequence]; }
   Digest shape_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;
@@ -76,6 +82,7 @@ class Session {
   std::vector<RopeTable> ropes_;                  // distinct ones
   std::vector<RopeTable*> rope_of_slot_;
   std::vector<KvCache> caches_;                   // [slot][sequence]
+  std::vector<std::size_t> held_from_;            // [slot][sequence]: rings have lost what stood before, whatever was rewound since
   std::vector<std::vector<std::int32_t>> tokens_; // [sequence]
   Buffer logits_;
   // Filled per sweep, reserved at create().

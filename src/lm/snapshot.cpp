@@ -1,6 +1,7 @@
 // A sequence as bytes: "LOOMSEQ1", numerics version, digest of the model's shape, tokens, then per slot, kv head and held position
 // the key and the value as f32; a SHA-256 of all that stands before it closes the file.
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -55,7 +56,7 @@ std::vector<std::byte> Session::snapshot(std::size_t sequence) const {
   for (std::size_t slot = 0; slot < slots_; ++slot) {
     const KvCache& c = cache(slot, sequence);
     key.resize(c.config().head_dim), value.resize(c.config().head_dim);
-    const std::size_t first = c.first_held(tokens_[sequence].size());
+    const std::size_t first = std::min(held_from(slot, sequence), tokens_[sequence].size());
     put_u32(out, static_cast<std::uint32_t>(first));
     for (std::size_t h = 0; h < c.config().kv_heads; ++h)
       for (std::size_t p = first; p < tokens_[sequence].size(); ++p) {
@@ -70,6 +71,7 @@ std::vector<std::byte> Session::snapshot(std::size_t sequence) const {
 
 Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequence) {
   constexpr std::size_t kHeader = 8 + 4 + 32 + 4;
+  if (sequence >= tokens_.size()) return fail(Code::OutOfRange, "sequence {} is restored, the session holds {}", sequence, tokens_.size());
   if (bytes.size() < kHeader + 32 || std::memcmp(bytes.data(), kMagic, 8) != 0) return fail(Code::CorruptData, "this is no saved Loom session");
   const std::span<const std::byte> body = bytes.first(bytes.size() - 32);
   const Digest stored = digest_of(body);
@@ -81,14 +83,16 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   const std::size_t count = get_u32(body.data() + 44);
   if (count > context_tokens_) return fail(Code::ContextFull, "the saved session has {} tokens, the context holds {}", count, context_tokens_);
   if (body.size() - kHeader < count * 4) return fail(Code::CorruptData, "the saved session ends early");
-  // The digest matched, so the rest is as snapshot() wrote it; sizes are checked all the same before anything is changed.
+  // A digest is no signature: everything is checked before anything is changed.
+  for (std::size_t i = 0; i < count; ++i)
+    if (const std::uint32_t id = get_u32(body.data() + kHeader + i * 4); id >= static_cast<std::uint32_t>(model_->config.vocab_size))
+      return fail(Code::CorruptData, "the saved session holds token id {}, the vocabulary has {}", id, model_->config.vocab_size);
   std::size_t expected = kHeader + count * 4;
   for (std::size_t slot = 0, at = expected; slot < slots_; ++slot) {
     const KvCache& c = cache(slot, sequence);
     if (body.size() < at + 4) return fail(Code::CorruptData, "the saved session ends early");
     const std::size_t first = get_u32(body.data() + at);
-    // A larger ring would need positions that were never saved, a smaller one cannot hold those that were.
-    if (first > count || c.first_held(count) > first) return fail(Code::ShapeMismatch, "the session was saved with another chunk size or window");
+    if (first > count) return fail(Code::CorruptData, "the saved session keeps positions from {} on and has {} tokens", first, count);
     at += 4 + c.config().kv_heads * (count - first) * c.config().head_dim * 8;
     expected = at;
   }
@@ -103,11 +107,14 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
     key.resize(c.config().head_dim), value.resize(c.config().head_dim);
     const std::size_t first = get_u32(p);
     p += 4;
+    // A smaller ring takes what it can hold; should the next token see more, feed() reads the tokens again.
+    const std::size_t kept = std::max(first, c.first_held(count));
+    held_from(slot, sequence) = kept;
     for (std::size_t h = 0; h < c.config().kv_heads; ++h)
       for (std::size_t position = first; position < count; ++position) {
         for (float& v : key) v = std::bit_cast<float>(get_u32(p)), p += 4;
         for (float& v : value) v = std::bit_cast<float>(get_u32(p)), p += 4;
-        c.write(h, position, key.data(), value.data());
+        if (position >= kept) c.write(h, position, key.data(), value.data());
       }
   }
   return {};

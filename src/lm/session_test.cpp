@@ -1,0 +1,384 @@
+#include "lm/session.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "core/philox.h"
+#include "lm/golden.h"
+
+namespace loom {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+using Row = std::vector<float>;
+
+constexpr const char* kPlain = "decoder q4_1";
+constexpr const char* kWindow = "decoder float32 mistral";   // layer 0 sees 17 positions, layer 1 all
+
+std::shared_ptr<const DecoderModel> model_of(const std::string& name) {
+  static std::map<std::string, std::shared_ptr<const DecoderModel>> models;
+  auto& model = models[name];
+  for (const GoldenCase& c : golden_cases())
+    if (!model && c.name == name) model = golden_model(c).value();
+  EXPECT_TRUE(model) << name;
+  return model;
+}
+
+std::unique_ptr<Session> session_of(const std::string& name, SessionOptions options = {}) {
+  if (options.threads == 0) options.threads = 1;
+  if (options.context_tokens == 0) options.context_tokens = 256;
+  auto session = Session::create(model_of(name), options);
+  EXPECT_TRUE(session) << session.error().message;
+  return std::move(*session);
+}
+
+Ids random_ids(std::size_t count, std::uint32_t stream = 0) {
+  const RandomStream random{11, RandomDomain::Noise, stream, 1};
+  Ids ids;
+  for (std::size_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>(random.below(i, 300)));
+  return ids;
+}
+
+// Bits, so that -0 and 0 differ. A failed feed gives an empty row and a test failure.
+Row feed(Session& session, std::span<const std::int32_t> ids, std::size_t sequence = 0) {
+  auto row = session.feed(ids, sequence);
+  EXPECT_TRUE(row) << row.error().message;
+  return row ? Row(row->begin(), row->end()) : Row();
+}
+bool same(const Row& a, const Row& b) { return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
+
+// What a session of its own says after these ids in one piece.
+Row fresh(const std::string& name, const Ids& ids) {
+  const auto session = session_of(name, {.context_tokens = ids.size(), .chunk_rows = ids.size()});
+  return feed(*session, ids);
+}
+
+Ids joined(Ids a, const Ids& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+Ids first(const Ids& ids, std::size_t n) { return Ids(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n)); }
+
+class EveryKind : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Session, EveryKind, testing::Values(kPlain, kWindow));
+
+TEST_P(EveryKind, X_24_chunks_give_the_same_bits) {
+  const Ids ids = random_ids(150);
+  const Row whole = fresh(GetParam(), ids);
+  for (const std::size_t chunk_rows : {1, 16, 128})
+    for (const std::size_t step : {1, 7, 64, 150})
+      for (const int threads : {1, 2}) {
+        const auto session = session_of(GetParam(), {.threads = threads, .chunk_rows = chunk_rows});
+        Row row;
+        for (std::size_t begin = 0; begin < ids.size(); begin += step) row = feed(*session, std::span(ids).subspan(begin, std::min(step, ids.size() - begin)));
+        EXPECT_TRUE(same(row, whole)) << chunk_rows << " rows, steps of " << step << ", " << threads << " threads";
+      }
+}
+
+TEST_P(EveryKind, X_24_every_row_of_feed_all_is_the_row_of_a_feed) {
+  const Ids ids = random_ids(90);
+  std::vector<Row> rows(ids.size());
+  const auto all = session_of(GetParam(), {.chunk_rows = 40});
+  ASSERT_TRUE(all->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
+  EXPECT_EQ(all->length(), ids.size());
+  const auto one = session_of(GetParam());
+  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_TRUE(same(feed(*one, std::span(&ids[i], 1)), rows[i])) << i;
+}
+
+TEST_P(EveryKind, X_24_neighbours_in_a_batch_change_no_bit) {
+  const std::vector<Ids> prompts = {random_ids(100, 1), random_ids(3, 2), random_ids(61, 3), random_ids(17, 4)};
+  const auto session = session_of(GetParam(), {.sequences = 4, .chunk_rows = 32});
+  std::vector<Session::Feed> feeds;
+  for (const std::size_t s : {2, 0, 3, 1}) feeds.push_back({s, prompts[s]});
+  auto logits = session->feed(feeds);
+  ASSERT_TRUE(logits) << logits.error().message;
+  ASSERT_EQ(logits->rows, 4u);
+  for (std::size_t f = 0; f < 4; ++f)
+    EXPECT_TRUE(same(Row(logits->row(f), logits->row(f) + logits->cols), fresh(GetParam(), prompts[feeds[f].sequence]))) << "feed " << f;
+  // Some of them go on, together.
+  const Ids next = {5};
+  const Session::Feed two[] = {{3, next}, {1, next}};
+  logits = session->feed(two);
+  ASSERT_TRUE(logits);
+  EXPECT_TRUE(same(Row(logits->row(0), logits->row(0) + logits->cols), fresh(GetParam(), joined(prompts[3], next))));
+  EXPECT_TRUE(same(Row(logits->row(1), logits->row(1) + logits->cols), fresh(GetParam(), joined(prompts[1], next))));
+  EXPECT_EQ(session->length(0), 100u);
+  EXPECT_EQ(session->length(1), 4u);
+}
+
+TEST_P(EveryKind, X_20_rewind_then_other_tokens) {
+  const Ids ids = random_ids(100), other = random_ids(20, 9);
+  const auto session = session_of(GetParam());
+  feed(*session, ids);
+  ASSERT_TRUE(session->rewind(60));
+  EXPECT_EQ(session->length(), 60u);
+  EXPECT_TRUE(same(feed(*session, other), fresh(GetParam(), joined(first(ids, 60), other))));
+  ASSERT_TRUE(session->rewind(0));
+  EXPECT_TRUE(same(feed(*session, other), fresh(GetParam(), other)));
+  EXPECT_EQ(session->rewind(21).error().code, Code::OutOfRange);
+  EXPECT_EQ(session->rewind(0, 1).error().code, Code::OutOfRange);
+  EXPECT_EQ(session->length(), 20u);
+}
+
+TEST_P(EveryKind, X_20_forks_part_ways) {
+  const Ids ids = random_ids(80), a = random_ids(9, 1), b = random_ids(5, 2);
+  const auto session = session_of(GetParam(), {.sequences = 3, .chunk_rows = 16});
+  feed(*session, ids, 0);
+  feed(*session, b, 2);   // what stood there goes
+  ASSERT_TRUE(session->fork(0, 2));
+  ASSERT_TRUE(session->fork(0, 0));
+  EXPECT_TRUE(same(feed(*session, a, 0), fresh(GetParam(), joined(ids, a))));
+  EXPECT_TRUE(same(feed(*session, b, 2), fresh(GetParam(), joined(ids, b))));
+  EXPECT_EQ(session->fork(0, 3).error().code, Code::OutOfRange);
+  EXPECT_EQ(session->fork(3, 0).error().code, Code::OutOfRange);
+  ASSERT_TRUE(session->fork(1, 0));   // an empty one
+  EXPECT_EQ(session->length(0), 0u);
+}
+
+TEST_P(EveryKind, X_20_snapshot_goes_on_in_any_session) {
+  const Ids ids = random_ids(200), rest = random_ids(12, 3);
+  const Row expected = fresh(GetParam(), joined(ids, rest));
+  const auto session = session_of(GetParam(), {.chunk_rows = 16});
+  feed(*session, ids);
+  const std::vector<std::byte> saved = session->snapshot();
+  EXPECT_EQ(session->snapshot(), saved);
+  feed(*session, random_ids(30, 4));
+  ASSERT_TRUE(session->restore(saved));
+  EXPECT_TRUE(same(feed(*session, rest), expected));
+  // Rings of other lengths hold other positions.
+  for (const std::size_t chunk_rows : {1, 16, 100, 256}) {
+    const auto other = session_of(GetParam(), {.threads = 2, .context_tokens = 300, .sequences = 2, .chunk_rows = chunk_rows});
+    auto restored = other->restore(saved, 1);
+    ASSERT_TRUE(restored) << restored.error().message;
+    EXPECT_TRUE(std::ranges::equal(other->tokens(1), ids));
+    EXPECT_TRUE(same(feed(*other, rest, 1), expected)) << chunk_rows;
+    // A rewind to where a shorter ring has nothing left is refused, or right.
+    if (other->rewind(150, 1)) EXPECT_TRUE(same(feed(*other, rest, 1), fresh(GetParam(), joined(first(ids, 150), rest)))) << chunk_rows;
+  }
+  const auto small = session_of(GetParam(), {.context_tokens = 199});
+  EXPECT_EQ(small->restore(saved).error().code, Code::ContextFull);
+  EXPECT_EQ(small->restore(saved, 1).error().code, Code::OutOfRange);
+}
+
+std::vector<std::byte> signed_again(std::vector<std::byte> bytes) {
+  Sha256 hash;
+  hash.update(std::span(bytes).first(bytes.size() - 32));
+  const Digest digest = hash.finish();
+  std::memcpy(bytes.data() + bytes.size() - 32, digest.data(), 32);
+  return bytes;
+}
+
+TEST_P(EveryKind, X_20_damaged_snapshots_are_refused_and_change_nothing) {
+  const Ids ids = random_ids(30), next = {7};
+  const auto session = session_of(GetParam());
+  feed(*session, ids);
+  const std::vector<std::byte> saved = session->snapshot();
+  ASSERT_TRUE(session->rewind(29));
+  const auto refused = [&](std::span<const std::byte> bytes) {
+    auto restored = session->restore(bytes);
+    return !restored && session->length() == 29;
+  };
+  EXPECT_TRUE(refused({}));
+  for (std::size_t n = 0; n < saved.size(); n += n < 400 ? 1 : 997) EXPECT_TRUE(refused(std::span(saved).first(n))) << n << " bytes";
+  std::vector<std::byte> longer = saved;
+  longer.push_back(std::byte{0});
+  EXPECT_TRUE(refused(longer));
+  for (std::size_t n = 0; n < saved.size(); n += n < 200 ? 1 : 1499) {
+    std::vector<std::byte> flipped = saved;
+    flipped[n] ^= std::byte{4};
+    EXPECT_TRUE(refused(flipped)) << "byte " << n;
+  }
+  EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(first(ids, 29), next))));
+}
+
+// Whoever writes the bytes can write the digest as well: nothing may crash, and no id outside the vocabulary gets in.
+TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
+  const Ids ids = random_ids(30), next = {7};
+  const auto session = session_of(GetParam());
+  feed(*session, ids);
+  const std::vector<std::byte> saved = session->snapshot();
+  constexpr std::size_t kCount = 44, kIds = 48;
+  const auto forged = [&](std::size_t at, std::uint32_t value) {
+    std::vector<std::byte> bytes = saved;
+    for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<std::byte>(value >> (8 * i));
+    return signed_again(std::move(bytes));
+  };
+  EXPECT_EQ(session->restore(forged(8, 77)).error().code, Code::Unsupported);
+  EXPECT_EQ(session->restore(forged(12, 1)).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(session->restore(forged(kCount, 0xffffffff)).error().code, Code::ContextFull);
+  EXPECT_EQ(session->restore(forged(kCount, 31)).error().code, Code::CorruptData);
+  EXPECT_EQ(session->restore(forged(kCount, 29)).error().code, Code::CorruptData);
+  for (const std::uint32_t id : {300u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) EXPECT_EQ(session->restore(forged(kIds, id)).error().code, Code::CorruptData) << id;
+  EXPECT_EQ(session->restore(forged(kIds + 30 * 4, 31)).error().code, Code::CorruptData);
+  EXPECT_FALSE(session->restore(forged(kIds + 30 * 4, 1)));
+  for (std::size_t n = 0; n < 400; ++n) {
+    std::vector<std::byte> bytes = saved;
+    bytes[n * 131 % (bytes.size() - 32)] ^= std::byte{0x81};
+    if (session->restore(signed_again(std::move(bytes))))
+      (void)session->feed(next);
+  }
+  ASSERT_TRUE(session->restore(saved));
+  EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
+}
+
+TEST(Session, X_20_snapshot_of_another_model_is_refused) {
+  const auto a = session_of(kPlain), b = session_of("decoder q4_0"), c = session_of(kWindow);
+  feed(*a, random_ids(5));
+  EXPECT_EQ(b->restore(a->snapshot()).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(c->restore(a->snapshot()).error().code, Code::ShapeMismatch);
+}
+
+TEST_P(EveryKind, X_20_a_full_context_keeps_its_tokens) {
+  const Ids ids = random_ids(50), next = {7};
+  const auto session = session_of(GetParam(), {.context_tokens = 50, .sequences = 2});
+  feed(*session, first(ids, 40));
+  auto over = session->feed(random_ids(11, 5));
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().code, Code::ContextFull);
+  EXPECT_EQ(session->length(), 40u);
+  // A neighbour that fits is not fed either.
+  const Ids much = random_ids(51, 6);
+  const Session::Feed both[] = {{0, next}, {1, much}};
+  EXPECT_EQ(session->feed(both).error().code, Code::ContextFull);
+  EXPECT_EQ(session->length(0), 40u);
+  EXPECT_TRUE(same(feed(*session, std::span(ids).subspan(40)), fresh(GetParam(), ids)));
+  EXPECT_EQ(session->feed(next).error().code, Code::ContextFull);
+  EXPECT_EQ(session->feed_all(next, [](std::size_t, std::span<const float>) { ADD_FAILURE(); }).error().code, Code::ContextFull);
+  EXPECT_EQ(session->length(), 50u);
+  ASSERT_TRUE(session->rewind(49));
+  EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(first(ids, 49), next))));
+}
+
+TEST(Session, X_20_bad_feeds_are_refused_and_change_nothing) {
+  const auto session = session_of(kPlain, {.sequences = 2});
+  const Ids ids = random_ids(10), empty, next = {7};
+  feed(*session, ids);
+  for (const std::int32_t bad : {-1, 300, 2147483647, -2147483647 - 1}) {
+    const Ids with_bad = {1, 2, bad};
+    auto fed = session->feed(with_bad);
+    ASSERT_FALSE(fed) << bad;
+    EXPECT_EQ(fed.error().code, Code::IndexOutOfRange);
+    EXPECT_NE(fed.error().message.find(fmt::format("{}", bad)), std::string::npos) << fed.error().message;
+  }
+  EXPECT_EQ(session->feed(empty).error().code, Code::InvalidArgument);
+  EXPECT_EQ(session->feed(std::span<const Session::Feed>()).error().code, Code::InvalidArgument);
+  EXPECT_EQ(session->feed(next, 2).error().code, Code::OutOfRange);
+  const Session::Feed twice[] = {{1, next}, {1, next}};
+  EXPECT_EQ(session->feed(twice).error().code, Code::InvalidArgument);
+  const Session::Feed three[] = {{0, next}, {1, next}, {2, next}};
+  EXPECT_EQ(session->feed(three).error().code, Code::InvalidArgument);
+  EXPECT_EQ(session->length(0), 10u);
+  EXPECT_EQ(session->length(1), 0u);
+  EXPECT_TRUE(same(feed(*session, next), fresh(kPlain, joined(ids, next))));
+}
+
+TEST(Session, X_20_options_out_of_range_are_refused) {
+  const auto code = [](SessionOptions options) { return Session::create(model_of(kPlain), options).error().code; };
+  EXPECT_EQ(code({.threads = 1, .sequences = 0}), Code::InvalidArgument);
+  EXPECT_EQ(code({.threads = 1, .sequences = 4097}), Code::InvalidArgument);
+  EXPECT_EQ(code({.threads = 1, .context_tokens = (std::size_t{1} << 24) + 1}), Code::InvalidArgument);
+  EXPECT_EQ(code({.threads = 257}), Code::InvalidArgument);
+  EXPECT_EQ(session_of(kPlain, {.chunk_rows = 0})->feed(random_ids(9))->size(), 300u);
+}
+
+TEST_P(EveryKind, X_23_cancel_keeps_the_tokens_from_before) {
+  const Ids ids = random_ids(60), next = {7};
+  const auto session = session_of(GetParam(), {.chunk_rows = 16});
+  feed(*session, ids);
+  session->cancel() = true;
+  EXPECT_EQ(session->feed(next).error().code, Code::Cancelled);
+  EXPECT_EQ(session->length(), 60u);
+  session->cancel() = false;
+  EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
+}
+
+// The ring of 17 + 16 positions (rounded up to 128) has gone round when the cancel comes: the tokens must be read again.
+TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
+  const Ids ids = random_ids(100), longer = random_ids(400, 2), next = {7};
+  const Row expected = fresh(GetParam(), joined(ids, next));
+  const auto session = session_of(GetParam(), {.context_tokens = 600, .sequences = 2, .chunk_rows = 16});
+  feed(*session, ids);
+  auto fed = session->feed_all(longer, [&](std::size_t i, std::span<const float>) {
+    if (i == 300) session->cancel() = true;
+  });
+  ASSERT_FALSE(fed);
+  EXPECT_EQ(fed.error().code, Code::Cancelled);
+  EXPECT_EQ(session->length(), 100u);
+  EXPECT_EQ(session->feed(next).error().code, Code::Cancelled);   // also while it reads again
+  session->cancel() = false;
+  const std::vector<std::byte> saved = session->snapshot();
+  ASSERT_TRUE(session->restore(saved, 1));
+  EXPECT_TRUE(same(feed(*session, next, 1), expected));
+  EXPECT_TRUE(same(feed(*session, next), expected));
+  ASSERT_TRUE(session->rewind(90));
+  EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(first(ids, 90), next))));
+}
+
+TEST_P(EveryKind, X_23_cancel_from_another_thread) {
+  const Ids ids = random_ids(100), longer = random_ids(400, 2), next = {7};
+  const Row expected = fresh(GetParam(), joined(ids, next));
+  const auto session = session_of(GetParam(), {.threads = 2, .context_tokens = 600, .chunk_rows = 16});
+  int cancelled = 0;
+  for (int wait_us = 0; wait_us < 20000; wait_us = wait_us * 2 + 100) {
+    ASSERT_TRUE(session->rewind(0));
+    feed(*session, ids);
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(wait_us));
+      session->cancel() = true;
+    });
+    auto fed = session->feed(longer);
+    other.join();
+    session->cancel() = false;
+    EXPECT_EQ(session->length(), fed ? 500u : 100u);
+    if (fed) continue;
+    ++cancelled;
+    EXPECT_EQ(fed.error().code, Code::Cancelled);
+    EXPECT_TRUE(same(feed(*session, next), expected)) << wait_us;
+  }
+  EXPECT_GT(cancelled, 0);
+}
+
+TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
+  const Ids ids = random_ids(700);
+  const auto ring = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 8}), whole = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 700});
+  std::vector<Row> rows(ids.size());
+  ASSERT_TRUE(whole->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
+  std::size_t at = 0;
+  for (std::size_t step = 1; at < ids.size(); step = step % 13 + 1) {
+    const std::size_t n = std::min(step, ids.size() - at);
+    EXPECT_TRUE(same(feed(*ring, std::span(ids).subspan(at, n)), rows[at + n - 1])) << at;
+    at += n;
+  }
+}
+
+// What a ring has lost stays lost, however often the end moves.
+TEST(Session, X_20_rewinds_in_steps_never_reach_what_the_ring_has_lost) {
+  const Ids ids = random_ids(600), next = {7};
+  int refused = 0, taken = 0;
+  for (std::size_t from = 140; from < 600; from += 37) {
+    const auto session = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 16});
+    feed(*session, first(ids, from));
+    for (std::size_t n = from - 1; n + 150 > from && n > 0; n -= 11) {
+      if (!session->rewind(n)) {
+        ++refused;
+        EXPECT_GT(session->length(), n);
+        break;
+      }
+      ++taken;
+      const std::vector<std::byte> saved = session->snapshot();
+      EXPECT_TRUE(same(feed(*session, next), fresh(kWindow, joined(first(ids, n), next)))) << from << " to " << n;
+      ASSERT_TRUE(session->restore(saved));
+      if (n < 12) break;
+    }
+  }
+  EXPECT_GT(refused, 5);
+  EXPECT_GT(taken, 20);
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,160 @@
+// Rules of the tree that no compiler checks: arrows point one way, and no result passes through a system's libm or an order that
+// a hash table chose.
+
+#include <regex>
+#include <set>
+
+#include "../support/files.h"
+
+namespace loom {
+namespace {
+
+// A folder sees itself and what stands before it; text stands on core alone and is seen by lm and cli.
+const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "lm", "cli"};
+
+bool may_include(const std::string& from, const std::string& to) {
+  if (from == to) return true;
+  if (from == "text") return to == "core";
+  if (to == "text") return from == "lm" || from == "cli";
+  const auto a = std::find(kOrder.begin(), kOrder.end(), from), b = std::find(kOrder.begin(), kOrder.end(), to);
+  return a != kOrder.end() && b != kOrder.end() && b < a;
+}
+
+struct Source {
+  std::string name;     // below src/
+  std::string module;
+  std::string text;
+};
+
+std::vector<Source> sources() {
+  const std::filesystem::path root = test::source_path("src");
+  std::vector<Source> out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string extension = entry.path().extension().string();
+    if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp" && extension != ".inc")) continue;
+    const std::filesystem::path name = entry.path().lexically_relative(root);
+    out.push_back({name.string(), name.begin()->string(), test::read_all(entry.path().string())});
+  }
+  std::sort(out.begin(), out.end(), [](const Source& a, const Source& b) { return a.name < b.name; });
+  return out;
+}
+
+bool is_test(const Source& s) { return std::regex_search(s.name, std::regex("(_(test|fuzz)\\.(cpp|h)|/test_data\\.h)$")); }
+
+// Comments and string literals become blanks; lines stay where they were.
+std::string code_of(const std::string& text) {
+  std::string out = text;
+  enum { Code, Line, Block, Text, Char } state = Code;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
+    const bool digit_separator = c == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]));
+    if (state == Code && c == '/' && next == '/') state = Line;
+    else if (state == Code && c == '/' && next == '*') state = Block;
+    else if (state == Code && c == '"') state = Text;
+    else if (state == Code && c == '\'' && !digit_separator) state = Char;
+    else if (state == Line && c == '\n') state = Code;
+    else if (state == Block && c == '*' && next == '/') state = Code, out[i] = out[i + 1] = ' ', ++i;
+    else if ((state == Text && c == '"') || (state == Char && c == '\'')) state = Code;
+    else if ((state == Text || state == Char) && c == '\\') out[i] = ' ', ++i;
+    if (state != Code && text[i] != '\n') out[i] = ' ';
+  }
+  return out;
+}
+
+std::size_t line_of(const std::string& text, std::size_t at) { return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')); }
+
+std::vector<std::string> found(const Source& s, const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::vector<std::string> out;
+  for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it)
+    out.push_back(fmt::format("{}:{}: {}", s.name, line_of(text, static_cast<std::size_t>(it->position())), it->str()));
+  return out;
+}
+
+TEST(Architecture, rule_of_the_arrows) {
+  EXPECT_TRUE(may_include("ops", "core"));
+  EXPECT_FALSE(may_include("core", "ops"));
+  EXPECT_FALSE(may_include("text", "simd"));
+  EXPECT_FALSE(may_include("io", "text"));
+  EXPECT_TRUE(may_include("lm", "text"));
+}
+
+TEST(Architecture, includes_point_one_way) {
+  const std::regex include("#\\s*include\\s*\"([^\"]+)\"");
+  std::size_t checked = 0;
+  std::set<std::string> modules;
+  for (const Source& s : sources()) {
+    modules.insert(s.module);
+    for (std::sregex_iterator it(s.text.begin(), s.text.end(), include), end; it != end; ++it) {
+      const std::string path = (*it)[1];
+      const std::size_t slash = path.find('/');
+      // The folder of a SIMD target is on the include path of its kernels: width.h, int_dot.h stand in simd/<target>.
+      if (slash == path.npos) {
+        const bool target_header = path == "width.h" || path == "int_dot.h";
+        EXPECT_TRUE(target_header ? may_include(s.module, "simd") : s.module == "simd") << s.name << " includes \"" << path << "\" without its folder";
+        continue;
+      }
+      ++checked;
+      EXPECT_TRUE(is_file(test::source_path("src/" + path)) || path.rfind("../", 0) == 0) << s.name << " includes " << path << ", which is not there";
+      EXPECT_TRUE(may_include(s.module, path.substr(0, slash))) << s.name << " includes " << path << ": the arrow points up";
+    }
+  }
+  EXPECT_GT(checked, 200u);
+  for (const std::string& m : modules) EXPECT_TRUE(m == "text" || std::find(kOrder.begin(), kOrder.end(), m) != kOrder.end()) << m << " has no place in the order";
+}
+
+// N-02: exp and its kin differ from one libm to the next. sqrt is exact everywhere.
+TEST(Architecture, kernels_call_no_libm) {
+  const std::string functions = "exp|exp2|expm1|exp10|tanh|sinh|cosh|log|log2|log10|log1p|sin|cos|tan|sincos|asin|acos|atan|atan2|pow|powf|erf|cbrt|hypot|tgamma|lgamma";
+  std::size_t kernels = 0;
+  for (const Source& s : sources()) {
+    if (!s.name.ends_with("_cpu.cpp")) continue;
+    ++kernels;
+    const std::string code = code_of(s.text);
+    for (const std::string& call : found(s, code, "(std::|::)(" + functions + ")f?\\s*\\(")) ADD_FAILURE() << call;
+    for (const std::string& call : found(s, code, "(^|[^\\w:.>])(" + functions + ")f\\s*\\(")) ADD_FAILURE() << call;
+  }
+  EXPECT_GE(kernels, 6u);
+}
+
+// The same for everything that decides a result outside the kernels.
+TEST(Architecture, engine_calls_no_libm_where_results_come_from) {
+  const std::set<std::string> modules = {"ops", "layers", "network", "dtypes", "lm", "backend"};
+  for (const Source& s : sources()) {
+    if (!modules.contains(s.module) || is_test(s)) continue;
+    for (const std::string& call : found(s, code_of(s.text), "std::(exp|exp2|expm1|tanh|log|log2|log10|log1p|sin|cos|tan|pow|erf)f?\\s*\\(")) ADD_FAILURE() << call;
+  }
+}
+
+// Lookups in a hash table are fine, its order is not. text builds vocabularies from sorted or numbered lists and is tested by ids.
+TEST(Architecture, nothing_iterates_over_a_hash_table) {
+  const std::set<std::string> allowed = {"core/json.cpp"};   // a set of keys that is only asked
+  for (const Source& s : sources()) {
+    if (s.module == "text" || is_test(s) || allowed.contains(s.name)) continue;
+    for (const std::string& use : found(s, code_of(s.text), "std::unordered_\\w+")) ADD_FAILURE() << use << ": list it here when it is never iterated";
+  }
+  // An exception must stay one.
+  for (const std::string& name : allowed) {
+    const Source s{name, "core", test::read_all(test::source_path("src/" + name))};
+    EXPECT_FALSE(found(s, s.text, "std::unordered_\\w+").empty()) << name;
+    EXPECT_TRUE(found(s, s.text, "for \\([^;)]*: *(keys_|keys)").empty()) << name;
+  }
+}
+
+// Fused multiply-adds and fast-math would change bits by compiler.
+TEST(Architecture, no_pragma_loosens_floating_point) {
+  for (const Source& s : sources())
+    for (const std::string& use : found(s, code_of(s.text), "fast-math|ffast|FP_CONTRACT\\s+ON|__builtin_fma|_fmadd_|vfmaq_|std::fma\\b")) ADD_FAILURE() << use;
+}
+
+// The engine neither prints nor talks (N-13); messages travel in Error.
+TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
+  const std::set<std::string> allowed = {"core/error.cpp"};   // a broken invariant, before abort
+  for (const Source& s : sources()) {
+    if (s.module == "cli" || is_test(s) || allowed.contains(s.name)) continue;
+    for (const std::string& use : found(s, code_of(s.text), "\\b(std::cout|std::cerr|f?printf\\s*\\(|puts\\s*\\(|socket\\s*\\(|connect\\s*\\(|getenv\\s*\\()")) ADD_FAILURE() << use;
+  }
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,105 @@
+// Small models of every family against transformers in f32 (tools/golden/small_models.py).
+
+#include <cmath>
+
+#include "../support/files.h"
+#include "lm/language_model.h"
+#include "lm/sampling.h"
+#include "lm/session.h"
+
+namespace loom {
+namespace {
+
+using test::ids_of;
+using test::numbers_of;
+
+constexpr double kTolerance = 1e-4;
+constexpr double kClearGap = 1e-3;   // a closer call may go either way
+
+std::string folder_of(const std::string& name) { return test::source_path("tests/golden/models/" + name); }
+
+class Family : public testing::TestWithParam<std::string> {};
+
+TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
+  const std::string folder = folder_of(GetParam());
+  const Json reference = test::read_json(folder + "/reference.json");
+  ASSERT_TRUE(reference.is_object());
+  auto model = load_language_model(folder);
+  ASSERT_TRUE(model) << model.error().message;
+  auto session = Session::create(model->decoder, {.threads = 1});
+  ASSERT_TRUE(session) << session.error().message;
+
+  const std::vector<std::int32_t> ids = ids_of(reference["ids"]);
+  const std::vector<std::int32_t> rows = ids_of(reference["rows"]);
+  ASSERT_EQ(ids.size(), 64u);
+  ASSERT_FALSE(rows.empty());
+  std::size_t compared = 0;
+  double worst = 0;
+  std::vector<float> last;
+  auto fed = (*session)->feed_all(ids, [&](std::size_t i, std::span<const float> logits) {
+    last.assign(logits.begin(), logits.end());
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (static_cast<std::size_t>(rows[r]) != i) continue;
+      const std::vector<double> expected = numbers_of(reference["logits"][r]);
+      ASSERT_EQ(expected.size(), logits.size());
+      for (std::size_t v = 0; v < expected.size(); ++v) {
+        const double error = std::abs(static_cast<double>(logits[v]) - expected[v]);
+        EXPECT_TRUE(error <= kTolerance) << "row " << i << " id " << v << ": " << logits[v] << ", expected " << expected[v];
+        worst = std::max(worst, error);
+      }
+      ++compared;
+    }
+  });
+  ASSERT_TRUE(fed) << fed.error().message;
+  EXPECT_EQ(compared, rows.size());
+  RecordProperty("worst_error", fmt::format("{:.2e}", worst));
+
+  const std::vector<std::int32_t> greedy = ids_of(reference["greedy"]);
+  const std::vector<double> gaps = numbers_of(reference["gaps"]);
+  ASSERT_EQ(greedy.size(), gaps.size());
+  ASSERT_EQ(greedy.size(), 32u);
+  std::size_t clear = 0;
+  for (std::size_t n = 0; n < greedy.size(); ++n) {
+    if (gaps[n] > kClearGap) {
+      ++clear;
+      EXPECT_EQ(argmax(last), greedy[n]) << "greedy token " << n;
+    }
+    auto next = (*session)->feed(std::span(&greedy[n], 1));   // the reference's own token: one close call does not spoil the rest
+    ASSERT_TRUE(next) << next.error().message;
+    last.assign(next->begin(), next->end());
+  }
+  EXPECT_GE(clear, 24u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Supported, Family,
+                         testing::Values("llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn", "mistral_window", "qwen2_biases",
+                                         "qwen3_head_norm"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Families, F_54_others_are_refused_by_name) {
+  const std::pair<const char*, const char*> refused[] = {{"gemma1", "gemma"}, {"phi3_fused", "phi3"}, {"smollm3_nope", "smollm3"}};
+  for (const auto& [folder, family] : refused) {
+    SCOPED_TRACE(folder);
+    auto model = load_language_model(folder_of(folder));
+    ASSERT_FALSE(model);
+    EXPECT_EQ(model.error().code, Code::Unsupported);
+    const std::string& message = model.error().message;
+    EXPECT_NE(message.find(folder_of(folder)), message.npos) << message;
+    EXPECT_NE(message.find("\"" + std::string(family) + "\""), message.npos) << message;
+    for (const char* supported : {"llama", "mistral", "qwen2", "qwen3"}) EXPECT_NE(message.find(supported), message.npos) << message;
+    EXPECT_EQ(message.find('\n'), message.npos);
+  }
+}
+
+// A folder that nobody lists above would be a reference that nothing compares.
+TEST(Families, every_golden_folder_is_tested) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(""))) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  const std::vector<std::string> known = {"gemma1",     "llama2_no_gqa",  "llama2_untied", "llama3_scaled", "llama_biases",   "llama_linear",
+                                          "llama_yarn", "mistral_window", "phi3_fused",    "qwen2_biases",  "qwen3_head_norm", "smollm3_nope"};
+  EXPECT_EQ(names, known);
+}
+
+}  // namespace
+}  // namespace loom

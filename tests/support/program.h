@@ -1,0 +1,127 @@
+#pragma once
+// Runs the real loom program and keeps what it wrote.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "files.h"
+
+namespace loom::test {
+
+inline std::string loom_binary() { return std::string(LOOM_BINARY_DIR) + "/bin/loom"; }
+
+struct Outcome {
+  int status = -1;   // exit code, or 128 + signal
+  std::string out, err;
+};
+
+// One run. The streams are pipes unless a member below says otherwise.
+class Program {
+ public:
+  std::string stdout_file;             // a path instead of the pipe
+  bool close_stdin = false, close_stdout = false;
+
+  explicit Program(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
+  ~Program() {
+    if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
+    for (const int fd : {in_, out_, err_})
+      if (fd >= 0) close(fd);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void start() {
+    int in[2], out[2], err[2];
+    ASSERT_TRUE(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0);
+    std::vector<char*> argv;
+    for (std::string& a : arguments_) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    pid_ = fork();
+    ASSERT_GE(pid_, 0);
+    if (pid_ == 0) {
+      signal(SIGINT, SIG_DFL);
+      dup2(in[0], 0), dup2(out[1], 1), dup2(err[1], 2);
+      if (!stdout_file.empty()) dup2(open(stdout_file.c_str(), O_WRONLY), 1);
+      if (close_stdin) close(0);
+      if (close_stdout) close(1);
+      execvp(argv[0], argv.data());
+      _exit(127);
+    }
+    close(in[0]), close(out[1]), close(err[1]);
+    in_ = in[1], out_ = out[0], err_ = err[0];
+  }
+  void send(const std::string& text) { EXPECT_EQ(write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size())); }
+  void end_input() { close(in_), in_ = -1; }
+  void interrupt() { EXPECT_EQ(kill(pid_, SIGINT), 0); }
+  // Reads until stdout holds `bytes` bytes behind what it held, or `text`; false when the program ended or 60 s went by.
+  bool wait_for_output(std::size_t bytes) {
+    const std::size_t wanted = outcome_.out.size() + bytes;
+    while (outcome_.out.size() < wanted)
+      if (!pump()) return false;
+    return true;
+  }
+  bool wait_for_text(const std::string& text) {
+    while (outcome_.out.find(text) == std::string::npos)
+      if (!pump()) return false;
+    return true;
+  }
+  const std::string& output() const { return outcome_.out; }
+
+  Outcome finish() {
+    if (in_ >= 0) end_input();
+    while (pump()) {
+    }
+    int status = 0;
+    if (std::chrono::steady_clock::now() >= deadline_) {
+      ADD_FAILURE() << "the program did not end within 60 s";
+      kill(pid_, SIGKILL);
+    }
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    outcome_.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome_;
+  }
+
+ private:
+  // One read from either stream; false at the end of both or at the deadline.
+  bool pump() {
+    pollfd fds[] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+    if (out_ < 0 && err_ < 0) return false;
+    if (std::chrono::steady_clock::now() >= deadline_) return false;
+    if (poll(fds, 2, 1000) < 0) return true;
+    int* const ends[] = {&out_, &err_};
+    std::string* const texts[] = {&outcome_.out, &outcome_.err};
+    for (int i = 0; i < 2; ++i) {
+      if (fds[i].fd < 0 || (fds[i].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+      char buffer[65536];
+      const ssize_t n = read(fds[i].fd, buffer, sizeof buffer);
+      if (n > 0) texts[i]->append(buffer, static_cast<std::size_t>(n));
+      else close(*ends[i]), *ends[i] = -1;
+    }
+    return true;
+  }
+
+  std::vector<std::string> arguments_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  pid_t pid_ = -1;
+  int in_ = -1, out_ = -1, err_ = -1;
+  Outcome outcome_;
+};
+
+// loom ARGUMENTS, with `input` on stdin.
+inline Outcome loom(std::vector<std::string> arguments, const std::string& input = {}) {
+  arguments.insert(arguments.begin(), loom_binary());
+  Program program(std::move(arguments));
+  program.start();
+  if (!input.empty()) program.send(input);
+  return program.finish();
+}
+
+}  // namespace loom::test
