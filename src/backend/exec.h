@@ -53,11 +53,16 @@ class Arena {
   std::size_t used_ = 0;
 };
 
+// What the inputs of block-quantised weights are rounded to, per 32 of them: int16 leaves the weights' own rounding as the only one
+// that shows in an answer; int8 halves the arithmetic, which long prompts feel.
+enum class Activations : std::uint8_t { int8, int16 };
+
 struct Exec {
   ThreadPool& pool;
   const KernelTable& kernels;
   Arena& arena;                                // activations and op scratch; a layer rewinds what it took
   const std::atomic<bool>* cancel = nullptr;   // read between cells
+  Activations activations = Activations::int16;
   mutable std::optional<Error> status{};       // first error of this sweep
 };
 

@@ -100,6 +100,8 @@ std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
   for (const DTypeInfo& type : kDTypes)
     if (panel_layout(type.dtype)) cases.push_back({"decoder " + std::string(type.name), type.dtype, base_config()});
+  for (const DType type : {DType::q4_0, DType::q4_1, DType::q8_0, DType::q6_k})
+    cases.push_back({fmt::format("decoder {} int8 activations", name(type)), type, base_config(), Activations::int8});
   ModelConfig c = base_config();
   c.architecture = "qwen2", c.qkv_bias = true, c.tie_word_embeddings = false;
   cases.push_back({"decoder q8_0 qwen2", DType::q8_0, c});
@@ -152,6 +154,7 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   SessionOptions options;
   options.threads = run.threads;
   options.isa = run.isa;
+  options.activations = run.activations;
   options.context_tokens = 128;
   options.sequences = run.neighbours + 1;
   LOOM_TRY(const auto session, Session::create(model, options));
@@ -208,7 +211,9 @@ Result<std::string> golden_table(const GoldenRun& run) {
   std::string table;
   for (const GoldenCase& c : golden_cases()) {
     LOOM_TRY(const auto model, golden_model(c));
-    auto digest = golden_digest(model, run);
+    GoldenRun own = run;
+    own.activations = c.activations;
+    auto digest = golden_digest(model, own);
     if (!digest) return at(c.name, std::move(digest).error());
     table += c.name + "\t" + *digest + "\n";
   }

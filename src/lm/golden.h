@@ -13,6 +13,7 @@ struct GoldenCase {
   std::string name;       // "decoder q4_1", "decoder float32 qwen3": weight type, family
   DType dtype;
   ModelConfig config;
+  Activations activations = Activations::int16;
 };
 
 std::vector<GoldenCase> golden_cases();
@@ -27,6 +28,7 @@ struct GoldenRun {
   std::size_t chunk = 0;         // ids per call; 0: the prompt whole
   std::size_t neighbours = 0;    // other sequences in every batch
   bool through_snapshot = false; // saved and restored between prompt and generation
+  Activations activations = Activations::int16;   // the case's own
 };
 
 // SHA-256 over the logits after the prompt and after each of 8 greedy tokens, and over the tokens.

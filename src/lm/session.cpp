@@ -30,6 +30,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   if (options.sequences < 1 || options.sequences > 4096) return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
   s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
   LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  s->activations_ = options.activations;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
 
@@ -110,7 +111,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     }
   for (RopeTable& rope : ropes_) rope.fill(last);
 
-  const Exec exec{*pool_, *kernels_, arena_, &cancel_};
+  const Exec exec{*pool_, *kernels_, arena_, &cancel_, activations_};
   const Pass pass{ids, runs, positions_, rope_of_slot_, pass_caches_};
   const std::size_t blocks_end = model_->blocks_end();
   const ConstTensor hidden = net.forward(exec, pass, {nullptr, ids.size(), 1}, 0, blocks_end);

@@ -17,6 +17,7 @@ namespace loom {
 struct SessionOptions {
   int threads = 0;                    // 0: one per physical core
   std::optional<Isa> isa;             // absent: the best one
+  Activations activations = Activations::int16;
   std::size_t context_tokens = 0;     // 0: what the model was trained for, at most kDefaultContext
   std::size_t sequences = 1;          // that can be held at once
   std::size_t chunk_rows = 128;       // rows of one sweep at most: longer prompts are cut
@@ -54,6 +55,7 @@ class Session {
   std::size_t context_tokens() const { return context_tokens_; }
   int threads() const { return pool_->threads(); }
   Isa isa() const { return isa_; }
+  Activations activations() const { return activations_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   // Read between cells; set from any thread.
   std::atomic<bool>& cancel() { return cancel_; }
@@ -77,6 +79,7 @@ class Session {
   std::unique_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   Isa isa_ = Isa::scalar;
+  Activations activations_ = Activations::int16;
   std::size_t context_tokens_ = 0, chunk_rows_ = 0, slots_ = 0;
   Arena arena_;
   std::vector<RopeTable> ropes_;                  // distinct ones

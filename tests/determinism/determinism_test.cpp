@@ -20,6 +20,7 @@ namespace {
 struct Model {
   std::string name, digest;
   std::shared_ptr<const DecoderModel> model;
+  Activations activations;
 };
 
 const std::string& hashes() {
@@ -34,15 +35,16 @@ const std::vector<Model>& models() {
     for (std::string line; std::getline(lines, line);)
       if (const std::size_t tab = line.find('\t'); tab != line.npos) digests[line.substr(0, tab)] = line.substr(tab + 1);
     std::vector<Model> out;
-    for (const GoldenCase& c : golden_cases()) out.push_back({c.name, digests[c.name], golden_model(c).value()});
+    for (const GoldenCase& c : golden_cases()) out.push_back({c.name, digests[c.name], golden_model(c).value(), c.activations});
     EXPECT_EQ(digests.size(), out.size());
     return out;
   }();
   return all;
 }
 
-void expect_digests(const GoldenRun& run) {
+void expect_digests(GoldenRun run) {
   for (const Model& m : models()) {
+    run.activations = m.activations;
     const auto digest = golden_digest(m.model, run);
     ASSERT_TRUE(digest) << m.name << ": " << digest.error().message;
     EXPECT_EQ(*digest, m.digest) << m.name;

@@ -6,22 +6,28 @@
 namespace loom {
 namespace {
 
-QuantizedRows take_quantized(Arena& arena, std::size_t rows, std::size_t cols, bool by_row) {
+QuantizedRows take_quantized(Arena& arena, std::size_t rows, std::size_t cols, bool by_row, bool wide) {
   QuantizedRows q;
   q.rows = rows;
   q.blocks = ceil_div(cols, kBlockCols);
   q.by_row = by_row;
-  q.codes = arena.take<std::int8_t>(rows * q.blocks * kBlockCols);
-  q.scales = arena.take<float>(rows * q.blocks);
-  q.sums = arena.take<std::int32_t>(rows * q.blocks);
-  q.sums16 = arena.take<std::int32_t>(rows * q.blocks * 2);
-  q.scaled = arena.take<float>(rows * q.blocks);
-  q.scaled16 = arena.take<float>(rows * q.blocks * 2);
+  const std::size_t blocks = rows * q.blocks;
+  q.codes = arena.take<std::int8_t>(blocks * kBlockCols);
+  q.scales = arena.take<float>(blocks);
+  q.sums = arena.take<std::int32_t>(blocks);
+  q.sums16 = arena.take<std::int32_t>(blocks * 2);
+  q.scaled = arena.take<float>(blocks);
+  q.scaled16 = arena.take<float>(blocks * 2);
+  if (wide) {
+    q.low_codes = arena.take<std::int8_t>(blocks * kBlockCols);
+    q.low_sums = arena.take<std::int32_t>(blocks);
+    q.low_sums16 = arena.take<std::int32_t>(blocks * 2);
+  }
   return q;
 }
 
 QuantizedRows quantize(const Exec& exec, ConstTensor x, bool by_row) {
-  const QuantizedRows q = take_quantized(exec.arena, x.rows, x.cols, by_row);
+  const QuantizedRows q = take_quantized(exec.arena, x.rows, x.cols, by_row, !by_row && exec.activations == Activations::int16);
   const auto one = [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); };
   if (x.rows < 8) {
     for (std::size_t row = 0; row < x.rows; ++row) one(row);  // waking the workers would take longer
@@ -35,7 +41,7 @@ QuantizedRows quantize(const Exec& exec, ConstTensor x, bool by_row) {
 
 std::size_t matmul_scratch_bytes(std::size_t rows, std::size_t cols) {
   const std::size_t blocks = ceil_div(cols, kBlockCols);
-  return 2 * (rows * blocks * (kBlockCols + 7 * 4) + 6 * 64);  // a group may mix block and row panels
+  return 2 * (rows * blocks * (2 * kBlockCols + 10 * 4) + 9 * 64);  // a group may mix block and row panels
 }
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
