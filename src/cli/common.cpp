@@ -32,6 +32,17 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("--dtype", options.dtype, "Quantise the weights on load: float32, float16, bfloat16, int8, int4, q8_0, q4_0, q4_1, tq2_0");
 }
 
+CLI::Validator whole_number() {
+  const auto check = [](std::string& text) -> std::string {
+    constexpr std::string_view kLargest = "18446744073709551615";
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    const std::string_view number = std::string_view(text).substr(std::min(text.size(), text.find_first_not_of('0')));
+    if (digits && (number.size() < kLargest.size() || (number.size() == kLargest.size() && number <= kLargest))) return {};
+    return fmt::format("{} is no whole number from 0 to {}", text, kLargest);
+  };
+  return CLI::Validator(check, "", "whole number");
+}
+
 int report(const Error& error) {
   std::string line = error.message;   // file names may hold anything
   for (char& c : line)

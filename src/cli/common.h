@@ -27,6 +27,9 @@ struct CommonOptions {
 // Adds -t, --isa, --quiet and, for commands that run a model, --ctx and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 
+// Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
+CLI::Validator whole_number();
+
 // Prints the error as one line on stderr and maps it to an exit code.
 int report(const Error& error);
 
