@@ -63,7 +63,7 @@ Result<int> run(const Options& o) {
     print_json(Json{{"model", o.model}, {"prefill_tps", median(prefill)}, {"decode_tps", median(decode)}, {"prefill_tps_best", best(prefill)}, {"decode_tps_best", best(decode)},
                     {"prompt_tokens", o.prompt_tokens}, {"new_tokens", o.new_tokens}, {"batch", o.batch}, {"repeats", o.repeats}, {"load_ms", model.load_ms},
                     {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6}, {"peak_rss_mb", peak_rss_mb()}, {"threads", session->threads()},
-                    {"isa", name(session->isa())}, {"cpu", cpu_name()}, {"numerics_version", kNumericsVersion}});
+                    {"isa", name(session->isa())}, {"activations", o.common.activations}, {"cpu", cpu_name()}, {"numerics_version", kNumericsVersion}});
   else
     std::printf("%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best %.1f)\nload %.1f ms, weights %.1f MB, peak %.1f MB\n", cpu_name().c_str(),
                 std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens, median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,

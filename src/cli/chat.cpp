@@ -74,7 +74,7 @@ class Chat {
 
   // Renders the whole conversation and feeds only what the session does not hold yet.
   Result<std::string> respond() {
-    LOOM_TRY(const std::string text, render_chat(model_, messages_));
+    LOOM_TRY(const std::string text, render_chat(model_, messages_, local_time_now()));
     std::vector<std::int32_t> ids;
     LOOM_TRY_VOID(model_.tokenizer->encode(text, {.add_special_tokens = false, .parse_special = true}, ids));
     std::size_t same = 0;

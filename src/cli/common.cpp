@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -26,10 +27,23 @@ void on_interrupt(int) {
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)");
+  app.add_option("--activations", options.activations, "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
+      ->check(CLI::IsMember({"int16", "int8"}))->capture_default_str();
   app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
   if (!runs_model) return;
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))->check(CLI::Range(1, 1 << 24));
   app.add_option("--dtype", options.dtype, "Quantise the weights on load: float32, float16, bfloat16, int8, int4, q8_0, q4_0, q4_1, tq2_0");
+}
+
+CLI::Validator whole_number() {
+  const auto check = [](std::string& text) -> std::string {
+    constexpr std::string_view kLargest = "18446744073709551615";
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    const std::string_view number = std::string_view(text).substr(std::min(text.size(), text.find_first_not_of('0')));
+    if (digits && (number.size() < kLargest.size() || (number.size() == kLargest.size() && number <= kLargest))) return {};
+    return fmt::format("{} is no whole number from 0 to {}", text, kLargest);
+  };
+  return CLI::Validator(check, "", "whole number");
 }
 
 int report(const Error& error) {
@@ -120,6 +134,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
   session.threads = options.threads;
   session.context_tokens = options.context;
   session.sequences = sequences;
+  session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;
   if (!options.isa.empty()) {
     LOOM_TRY(session.isa, isa_from_name(options.isa));
   }
@@ -150,6 +165,13 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
   }
   if (ids.empty()) return fail(Code::InvalidArgument, "no token ids given");
   return ids;
+}
+
+TemplateTime local_time_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm t{};
+  ::localtime_r(&now, &t);
+  return {t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec};
 }
 
 double peak_rss_mb() {

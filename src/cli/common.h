@@ -17,7 +17,7 @@ enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2, kBadFile = 3, kOutOfMemory =
 
 struct CommonOptions {
   int threads = 0;
-  std::string isa;
+  std::string isa, activations = "int16";
   std::size_t context = 0;
   std::string dtype;
   bool quiet = false;
@@ -26,6 +26,9 @@ struct CommonOptions {
 
 // Adds -t, --isa, --quiet and, for commands that run a model, --ctx and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
+
+// Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
+CLI::Validator whole_number();
 
 // Prints the error as one line on stderr and maps it to an exit code.
 int report(const Error& error);
@@ -64,6 +67,7 @@ Result<std::string> read_input(const std::string& text, const std::string& file)
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
 
 double peak_rss_mb();
+TemplateTime local_time_now();
 std::string cpu_name();
 void print_json(const Json& value);
 

@@ -21,14 +21,14 @@ Result<std::string> prompt_text(const Options& o, const LanguageModel& model) {
   std::vector<ChatMessage> messages;
   if (!o.system.empty()) messages.push_back({"system", o.system});
   messages.push_back({"user", std::move(text)});
-  return render_chat(model, messages);
+  return render_chat(model, messages, local_time_now());
 }
 
 Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g) {
   const auto rate = [](std::size_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
   Json j{{"text", g.text}, {"ids", g.ids}, {"prompt_tokens", g.prompt_tokens}, {"generated_tokens", g.ids.size()}, {"stop_reason", g.stop_reason},
          {"hash", to_hex(g.hash)}, {"prefill_tps", rate(g.prompt_tokens, g.prefill_seconds)}, {"decode_tps", rate(g.decode_steps, g.decode_seconds)},
-         {"load_ms", model.load_ms}, {"peak_rss_mb", peak_rss_mb()}, {"isa", name(session.isa())}, {"threads", session.threads()},
+         {"load_ms", model.load_ms}, {"peak_rss_mb", peak_rss_mb()}, {"isa", name(session.isa())}, {"activations", session.activations() == Activations::int8 ? "int8" : "int16"}, {"threads", session.threads()},
          {"numerics_version", kNumericsVersion}, {"model", model.path}};
   if (o.generation.logprobs > 0) {
     Json list = Json::array();

@@ -16,9 +16,8 @@ struct GenerationFlags {
   std::size_t logprobs = 0;
   bool ignore_eos = false;
 
-  // CLI11 wraps negative numbers for unsigned options: those carry a check.
   void add(CLI::App& app) {
-    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")->capture_default_str()->check(CLI::NonNegativeNumber);
+    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")->capture_default_str()->check(whole_number());
     app.add_option("--temp,--temperature", temperature, "0 picks the best token; higher is more varied")->capture_default_str();
     app.add_option("--top-k", top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
     app.add_option("--top-p", top_p, "Draw from the best tokens that hold this share of the probability")->capture_default_str();
@@ -28,9 +27,9 @@ struct GenerationFlags {
     app.add_option("--frequency-penalty", frequency_penalty, "Lower scores per recent occurrence")->capture_default_str();
     app.add_option("--presence-penalty", presence_penalty, "Lower scores of tokens that occurred")->capture_default_str();
     app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; may be repeated");
-    app.add_option("--seed", seed, "Same seed, same text, on every machine")->capture_default_str()->check(CLI::NonNegativeNumber);
+    app.add_option("--seed", seed, "Same seed, same text, on every machine")->capture_default_str()->check(whole_number());
     app.add_option("--stop", stop, "End before this text; may be repeated");
-    app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str()->check(CLI::NonNegativeNumber);
+    app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str()->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Do not end at the end-of-sequence token");
   }
 

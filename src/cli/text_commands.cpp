@@ -135,7 +135,7 @@ Run logits_command(CLI::App& app) {
   app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is");
   app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
-  app.add_option("--top", o->top, "How many of the best to show")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app.add_option("--top", o->top, "How many of the best to show")->capture_default_str()->check(whole_number());
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
   return [o] {
@@ -172,7 +172,7 @@ Run perplexity_command(CLI::App& app) {
   app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   app.add_option("FILE", o->file, "Text file")->required();
   app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));
-  app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")->capture_default_str()->check(whole_number());
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
   return [o] { return finish(run_perplexity(*o)); };

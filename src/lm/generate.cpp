@@ -119,7 +119,7 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
   return out;
 }
 
-Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, bool add_generation_prompt) {
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now, bool add_generation_prompt) {
   if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; use --raw for plain completion", model.path);
   ChatContext context;
   for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});
@@ -127,7 +127,7 @@ Result<std::string> render_chat(const LanguageModel& model, std::span<const Chat
   context.bos_token = model.bos_token;
   context.eos_token = model.eos_token;
   LOOM_TRY(const Json variables, chat_context(context));
-  return model.chat_template->render(variables);
+  return model.chat_template->render(variables, {}, now);
 }
 
 }  // namespace loom

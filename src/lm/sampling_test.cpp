@@ -89,7 +89,9 @@ void expect_drawn_as(const SamplingOptions& options, const std::vector<float>& l
   for (std::size_t i = 0; i < p.size(); ++i) {
     const double n = static_cast<double>(kDraws);
     EXPECT_NEAR(static_cast<double>(counts[i]), n * p[i], 5 * std::sqrt(n * p[i] * (1 - p[i])) + (p[i] > 0 ? 1 : 0)) << "id " << i;
-    if (p[i] * n > 20) EXPECT_GT(counts[i], 0u) << "id " << i << " was cut";
+    if (p[i] * n > 20) {
+      EXPECT_GT(counts[i], 0u) << "id " << i << " was cut";
+    }
   }
 }
 
@@ -123,7 +125,7 @@ TEST(Sampling, X_21_draws_follow_the_reference) {
 
 TEST(Sampling, X_21_biases_and_bans) {
   SamplingOptions options = with(1, 0, 0.95f);
-  options.logit_bias = {{3, 4.0f}, {7, -100.0f}, {9, -kInf}, {3, 0.5f}};
+  options.logit_bias = {{3, 7.0f}, {7, -100.0f}, {9, -kInf}, {3, 0.5f}};
   options.banned = {0, 23};
   const std::vector<float> logits = random_logits(3);
   const std::vector<double> p = reference(options, logits, {});

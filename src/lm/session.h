@@ -16,7 +16,7 @@ namespace loom {
 
 struct SessionOptions {
   int threads = 0;                    // 0: one per physical core
-  std::optional<Isa> isa;             // absent: the best one
+  std::optional<Isa> isa{};           // absent: the best one
   Activations activations = Activations::int16;
   std::size_t context_tokens = 0;     // 0: what the model was trained for, at most kDefaultContext
   std::size_t sequences = 1;          // that can be held at once

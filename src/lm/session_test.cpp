@@ -158,7 +158,9 @@ TEST_P(EveryKind, X_20_snapshot_goes_on_in_any_session) {
     EXPECT_TRUE(std::ranges::equal(other->tokens(1), ids));
     EXPECT_TRUE(same(feed(*other, rest, 1), expected)) << chunk_rows;
     // A rewind to where a shorter ring has nothing left is refused, or right.
-    if (other->rewind(150, 1)) EXPECT_TRUE(same(feed(*other, rest, 1), fresh(GetParam(), joined(first(ids, 150), rest)))) << chunk_rows;
+    if (other->rewind(150, 1)) {
+      EXPECT_TRUE(same(feed(*other, rest, 1), fresh(GetParam(), joined(first(ids, 150), rest)))) << chunk_rows;
+    }
   }
   const auto small = session_of(GetParam(), {.context_tokens = 199});
   EXPECT_EQ(small->restore(saved).error().code, Code::ContextFull);

@@ -11,7 +11,10 @@
 namespace loom {
 namespace {
 
-constexpr std::size_t kWindows = 4;   // of the 20 whose scores the reference lists: seconds instead of minutes
+constexpr std::size_t kWindows = 8;   // of the 20 whose scores the reference lists: what half a minute of one core reads
+// Activations are rounded to int8 here and not in the reference: single windows stray by about 0.6 % (measured over 20, at most 1.2 %)
+// and the mean by 0.3 %. One or two windows alone say nothing about half a percent; a window beyond this is broken.
+constexpr double kOneWindow = 0.03;
 
 TEST(Perplexity, smollm2_q4_1_is_within_half_a_percent) {
   const Json reference = test::read_json(test::source_path("tests/golden/perplexity.json"));
@@ -45,7 +48,7 @@ TEST(Perplexity, smollm2_q4_1_is_within_half_a_percent) {
       if (i + 1 < window) nll -= static_cast<double>(logprobs(row, part[i + 1], 0)[0].logprob);
     }));
     nll /= static_cast<double>(window - 1);
-    EXPECT_NEAR(std::exp(nll) / std::exp(expected[w]), 1, 0.01) << "window " << w;   // one window alone strays a little further
+    EXPECT_NEAR(std::exp(nll) / std::exp(expected[w]), 1, kOneWindow) << "window " << w;
     sum += nll, expected_sum += expected[w];
   }
   const double ratio = std::exp((sum - expected_sum) / static_cast<double>(kWindows));
