@@ -309,7 +309,7 @@ std::int32_t quantize16(const float* x, float inverse, std::size_t at, std::size
   const I32x16 q = codes_of(load(x), inverse, kTop16);
   const I32x16 high = round_to_int(to_float(q) * splat(1.0f / kDigit));   // 255 is odd: never half-way
   out.sums16[sums] = store_codes(high, out.codes + codes);
-  out.low_sums16[sums] = store_codes(q - ((high << 8) - high), out.low_codes + codes);
+  out.low_sums16[sums] = store_codes(q - high * splat(kDigit), out.low_codes + codes);
   return kDigit * out.sums16[sums] + out.low_sums16[sums];
 }
 
