@@ -258,6 +258,8 @@ Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols, s
     m.data_ = m.own_.data();
   }
   if (m.layout_.kind == PanelKind::RowBytes) {
+    // One i32 holds the sum of a whole row: 127 * 128 * 2^17 is its limit.
+    if (cols > (std::size_t{1} << 17)) return fail(Code::Unsupported, "int8 rows of {} columns: at most {} are summed exactly", cols, std::size_t{1} << 17);
     LOOM_TRY(m.row_scales_, Buffer::create(m.panels() * kPanelRows * sizeof(float)));
   }
   return m;

@@ -36,6 +36,7 @@ Digest Session::shape_digest() const {
   for (const StateNeeds& need : model_->network.state_needs())
     for (const std::size_t v : {need.attention.kv_heads, need.attention.head_dim, need.attention.window}) hash.update_u32(static_cast<std::uint32_t>(v));
   hash.update_u32(static_cast<std::uint32_t>(model_->config.vocab_size));
+  hash.update_u32(static_cast<std::uint32_t>(activations_));   // another rounding would continue with other numbers
   // The first rows of every matrix stand for the weights: a snapshot of another model is refused, at no cost worth a cache.
   for (std::size_t i = 0; i < model_->network.num_cells(); ++i)
     if (const Layer* layer = model_->network.cell(i).layer.get())

@@ -18,7 +18,7 @@ namespace loom {
 
 struct TemplateLimits {
   std::uint64_t max_steps = 20'000'000;                      // nodes evaluated, items visited, and one step per 64 bytes copied
-  std::size_t max_depth = 1000;                              // nested evaluations: bounds the stack, see docs/templates.md
+  std::size_t max_depth = 1000;                              // nested evaluations: bounds the stack
   std::size_t max_output_bytes = std::size_t{64} << 20;      // the rendered text
   std::size_t max_memory_bytes = std::size_t{512} << 20;     // live strings, lists and dicts of one render
 };
