@@ -2,7 +2,7 @@
 """Loom beside llama.cpp: the same GGUF, the same thread counts, samples taken in turn in one session.
 
 usage: llama_cpp.sh [--loom build/bin/loom] [--model FILE.gguf] [--formats Q4_1,Q4_0,Q8_0,F16] [--threads 1,2] [--tests NAME,...]
-                    [--repeats 5] [--isa native|avx2] [--json FILE] [--wait SECONDS] [--peer-only]
+                    [--repeats 5] [--isa native|avx2] [--activations int16|int8] [--json FILE] [--wait SECONDS] [--peer-only]
 
 tests   pp113+tg57, pp512+tg128: a prompt of 113 (512) tokens, then 57 (128) more after it, one at a time;
         batch8: eight sequences, 32 prompt tokens each, 32 more each, all advancing together.
@@ -106,9 +106,9 @@ def sample_peer(programs, model, test, threads):
             "decode": parsed(decode, "llama-bench")[0]["samples_ts"][0]}, [prefill, decode]
 
 
-def sample_loom(loom, model, test, threads):
+def sample_loom(loom, model, test, threads, activations):
     prompt, new, sequences = TESTS[test]
-    run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--json",
+    run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--json", "--activations", activations,
                            *(["--batch", str(sequences)] if sequences > 1 else [])])
     result = parsed(run, "loom bench")
     return {"prefill": result["prefill_tps"], "decode": result["decode_tps"]}, [run]
@@ -164,6 +164,7 @@ def arguments():
     parser.add_argument("--tests", default=list(TESTS), type=lambda s: s.split(","))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--isa", choices=list(ISA_FLAGS), default="native")
+    parser.add_argument("--activations", choices=["int16", "int8"], default="int16", help="Loom's inputs of quantised weights")
     parser.add_argument("--json")
     parser.add_argument("--wait", type=float, default=20)
     parser.add_argument("--peer-only", action="store_true")
@@ -192,7 +193,7 @@ def main():
     for name, path in files.items():
         for test in a.tests:
             for threads in a.threads:
-                sides = {} if a.peer_only else {"loom": lambda: sample_loom(a.loom, path, test, threads)}
+                sides = {} if a.peer_only else {"loom": lambda: sample_loom(a.loom, path, test, threads, a.activations)}
                 sides["llama.cpp"] = lambda: sample_peer(programs, path, test, threads)
                 try:
                     samples = compare(sides, threads, a.repeats, a.wait)
