@@ -92,8 +92,7 @@ std::vector<std::string_view> split_space(std::string_view text, std::int64_t mo
   text = from_right ? strip_right(text) : strip_left(text);
   while (!text.empty()) {
     if (most >= 0 && static_cast<std::int64_t>(out.size()) == most) {
-      out.push_back(from_right ? strip_right(text) : text);
-      if (from_right) out.back() = strip_left(out.back());
+      out.push_back(text);
       break;
     }
     std::size_t cut = from_right ? 0 : text.size(), i = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <map>
 
 #include "text/template/builtins.h"
@@ -627,9 +628,9 @@ Result<NodeId> Parser::primary(bool with_namespace) {
     case TokenKind::Float: {
       take();
       const auto value = parse_number(t.text);
-      if (!value) return fail(Code::Unsupported, "line {}: the number {} is out of range", t.line, t.text.substr(0, 40));
+      if (!value && t.text.size() > 100) return fail(Code::Unsupported, "line {}: the number {} is out of range", t.line, t.text.substr(0, 40));
       c.type = Constant::Type::Float;
-      c.real = *value;
+      c.real = value.value_or(std::numeric_limits<double>::infinity());   // the lexer saw to its form: it is too large, inf as in Python
       return constant(c, t.line);
     }
     default: break;
