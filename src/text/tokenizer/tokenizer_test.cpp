@@ -181,7 +181,7 @@ constexpr std::size_t kSize = 1 << 16;
 constexpr std::size_t kSize = 1 << 20;
 #endif
 
-// No absolute time: sixteen times the text may take forty times as long, never 256 times.
+// No absolute time: sixteen times the text may take a hundred times as long on a busy machine, never 256 times.
 TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length) {
   std::vector<std::string> texts = {"", std::string(kSize, 'a'), std::string(kSize, ' '), std::string(kSize, '\n'), std::string(kSize, '1'), std::string(kSize, '='), random_bytes(1, kSize)};
   std::string chinese, mixed;
@@ -197,7 +197,7 @@ TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length)
       const std::string part = texts[i].substr(0, kSize / 16 / 12 * 12);   // no character is cut
       const double small = seconds_of([&] { (void)encode(*t, part, false); });
       const double whole = seconds_of([&] { ids = encode(*t, texts[i], false); });
-      EXPECT_LT(whole, 40 * std::max(small, 2e-3)) << "text " << i;
+      EXPECT_LT(whole, 100 * std::max(small, 2e-3)) << "text " << i;
       if (i != 6) EXPECT_EQ(t->decode(ids, {false}).size(), texts[i].size());   // 6: bytes that a normaliser or a vocabulary may change
     }
   }
