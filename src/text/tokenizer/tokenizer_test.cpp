@@ -198,7 +198,8 @@ TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length)
       const double small = seconds_of([&] { (void)encode(*t, part, false); });
       const double whole = seconds_of([&] { ids = encode(*t, texts[i], false); });
       EXPECT_LT(whole, 100 * std::max(small, 2e-3)) << "text " << i;
-      if (i != 6) EXPECT_EQ(t->decode(ids, {false}).size(), texts[i].size());   // 6: bytes that a normaliser or a vocabulary may change
+      const bool kept = i != 6;   // bytes that a normaliser or a vocabulary may change
+      EXPECT_TRUE(!kept || t->decode(ids, {false}).size() == texts[i].size()) << "text " << i;
     }
   }
 }
