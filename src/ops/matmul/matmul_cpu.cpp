@@ -156,9 +156,6 @@ LOOM_INLINE void block_slice(const std::byte* block, std::size_t slice, std::int
   }
 }
 
-// Bytes asked for ahead of use: with the hardware's own prefetch alone a Zen 3 core decodes a fifth slower.
-constexpr std::size_t kAhead = 2048;
-
 // One row of x reads a panel once, all slices of a block before the next block; several rows keep a slice's codes in registers.
 template <class Format, bool Wide>
 void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {

@@ -9,6 +9,9 @@ namespace loom::inline LOOM_TARGET {
 // Inputs that share one pass over a panel: enough independent chains to hide the latency of an add, few enough for the registers.
 inline constexpr int kTileTokens = kRegisters == 1 ? 12 : kRegisters == 2 ? 6 : kRegisters == 4 ? 3 : 1;
 
+// Bytes asked for ahead of use: with the hardware's own prefetch alone a Zen 3 core decodes a fifth slower.
+inline constexpr std::size_t kAhead = 2048;
+
 // total[t] += the 64-term blocks of panel columns [begin, end), ascending; begin is a multiple of 64.
 template <class Codec, int T>
 LOOM_INLINE void tile(const std::byte* panel, std::size_t begin, std::size_t end, const float* x, std::size_t x_stride, F32x16 (&total)[T]) {
@@ -19,6 +22,8 @@ LOOM_INLINE void tile(const std::byte* panel, std::size_t begin, std::size_t end
     for (; c + 128 <= end; c += 128) {
       F32x16 first = zero(), second = zero();
       for (std::size_t i = c; i < c + 64; ++i, w += Codec::kColumnBytes) {
+        __builtin_prefetch(w + kAhead);
+        __builtin_prefetch(w + 64 * Codec::kColumnBytes + kAhead);
         first = first + Codec::decode16(w) * splat(x[i]);
         second = second + Codec::decode16(w + 64 * Codec::kColumnBytes) * splat(x[i + 64]);
       }
