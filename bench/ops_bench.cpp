@@ -77,6 +77,7 @@ void register_all() {
     for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int4, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0}) {
       const std::string type(name(dtype));
       benchmark::RegisterBenchmark(("gemv/" + type + "/8192x2048" + target).c_str(), bench_matmul, isa, dtype, 1, 8192, 2048, Activations::int16);
+      benchmark::RegisterBenchmark(("gemv/" + type + "/256x256" + target).c_str(), bench_matmul, isa, dtype, 1, 256, 256, Activations::int16);  // from cache
       for (const Activations a : {Activations::int8, Activations::int16})
         benchmark::RegisterBenchmark(("gemm/" + type + (a == Activations::int8 ? " int8" : " int16") + "/128x1536x1536" + target).c_str(), bench_matmul, isa, dtype, 128, 1536, 1536, a);
     }

@@ -14,17 +14,29 @@
 
 namespace loom {
 
-// Rows of x as the integer kernels read them, padded to whole blocks of 32 columns with zeros. int8: q = codes, |q| <= 127. int16:
-// q = 255 * codes + low_codes, |q| <= 32512, both digits within +-127, so that the same byte dots serve both.
+// How the integer kernels read x: int8 codes; two int8 digits of an int16, q = 255 * high + low with |q| <= 32512, so that both meet
+// 4-bit codes in byte dots; or the int16 itself for byte codes.
+enum class InputForm : std::uint8_t { Codes, Digits, Words };
+
+// 32 columns of one row of x; columns beyond the row are zeros.
+struct alignas(32) QuantizedBlock {
+  union {
+    struct {
+      std::int8_t high[32], low[32];   // Codes: high alone
+    };
+    std::int16_t words[32];            // each four in the order of the target's kWordOrder
+  };
+  float scale;                         // sx, of the block or of the whole row
+  float scaled, scaled16[2];           // sx * f32(sum of q) over the 32 and over each 16
+  std::int32_t sum, sums16[2];         // of q
+};
 struct QuantizedRows {
-  std::int8_t *codes = nullptr, *low_codes = nullptr;       // [rows, 32 * blocks]; low_codes null: int8
-  float* scales = nullptr;                                  // sx: [rows, blocks], or [rows] where the row has one
-  std::int32_t *sums = nullptr, *low_sums = nullptr;        // of the 32 codes: [rows, blocks]
-  std::int32_t *sums16 = nullptr, *low_sums16 = nullptr;    // of each 16: [rows, 2 * blocks]
-  float* scaled = nullptr;                                  // sx * f32(sum of q): [rows, blocks]
-  float* scaled16 = nullptr;                                // [rows, 2 * blocks]
-  std::size_t rows = 0, blocks = 0;
-  bool by_row = false;
+  QuantizedBlock* data = nullptr;      // [rows, blocks]
+  std::size_t blocks = 0;
+  InputForm form = InputForm::Codes;
+  bool by_row = false;                 // one scale per row, else one per block
+
+  QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }
 };
 inline constexpr std::int32_t kDigit = 255;
 
@@ -52,7 +64,7 @@ struct MatmulTask {
 struct MatmulKernels {
   // Panels [begin, end) of the weight for all rows of x, by PanelKind.
   void (*panels[9])(const MatmulTask&, std::size_t begin, std::size_t end);
-  // Quantises row r of x with one scale per 32 columns or per row.
+  // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);
 };
 

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "int_dot.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/tile.h"
@@ -81,10 +83,10 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 template <bool Nibbles, std::size_t Sub, bool Half, bool Min>
 struct BlockFormat {
   static constexpr bool kNibbles = Nibbles, kMin = Min;
-  static constexpr std::size_t kSub = Sub;
+  static constexpr std::size_t kSub = Sub, kSubs = 32 / Sub;
   static constexpr std::size_t kCodeBytes = Nibbles ? 256 : 512;
   static constexpr std::size_t kFactorBytes = kLanes * (Half ? 2 : 4);
-  static constexpr std::size_t kBytes = kCodeBytes + 32 / Sub * kFactorBytes * (Min ? 2 : 1);
+  static constexpr std::size_t kBytes = kCodeBytes + kSubs * kFactorBytes * (Min ? 2 : 1);
 
   static LOOM_INLINE native::F32 factors(const std::byte* p, std::size_t slice) {
     if constexpr (Half)
@@ -96,119 +98,127 @@ struct BlockFormat {
 
 LOOM_INLINE native::F32 to_float(native::I32 v) { return __builtin_convertvector(v, native::F32); }
 
-// The digits of T rows of x in one block: their high codes, then (Wide) their low ones.
-template <int T, bool Wide>
-struct Digits {
-  static constexpr int kCount = Wide ? 2 * T : T;
-  const std::int8_t* codes[kCount];
-  std::int32_t sums[kCount];   // of the sub-block at hand
+// The codes of sub-block s of one slice, for as many rows of x as come.
+template <class Format, bool Wide>
+class Codes {
+ public:
+  LOOM_INLINE Codes(const std::byte* block, std::size_t s, std::size_t slice) : slice_(at(block, s, slice)) {}
 
-  // q = 255 * high + low, of dots as of sums.
-  template <class V>
-  static LOOM_INLINE V joined(const V (&digits)[kCount], int t) {
-    if constexpr (Wide)
-      return digits[t] * kDigit + digits[T + t];
+  LOOM_INLINE native::I32 dot(const QuantizedBlock& x, std::size_t s) const {
+    if constexpr (Format::kNibbles && Wide)
+      return slice_.dot(x.high, x.low);
+    else if constexpr (Format::kNibbles)
+      return slice_.dot(x.high);
+    else if constexpr (Wide)
+      return slice_.dot(x.words + s * Format::kSub);
     else
-      return digits[t];
+      return slice_.dot(x.high + s * Format::kSub, Format::kSub == 32 ? x.sum : x.sums16[s]);
+  }
+
+  // The same for the only row there is.
+  static LOOM_INLINE native::I32 dot_once(const std::byte* block, std::size_t s, std::size_t slice, const QuantizedBlock& x) {
+    if constexpr (!Format::kNibbles && Wide)
+      return Slice::dot_once(at(block, s, slice), x.words + s * Format::kSub);
+    else
+      return Codes(block, s, slice).dot(x, s);
+  }
+
+ private:
+  using Bytes = std::conditional_t<Wide, WordSlice<Format::kSub>, ByteSlice<Format::kSub>>;
+  using Slice = std::conditional_t<Format::kNibbles, NibbleSlice, Bytes>;
+
+  static LOOM_INLINE const std::byte* at(const std::byte* block, std::size_t s, std::size_t slice) {
+    return block + s * 256 + slice * kRegisterBytes;   // nibbles have one sub-block
+  }
+
+  Slice slice_;
+};
+
+// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)).
+template <class Format>
+LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t offset, native::F32 d, native::F32 m, const QuantizedBlock& x, std::size_t s) {
+  if (Format::kNibbles && offset != 0) dot -= offset * x.sum;
+  total = total + to_float(dot) * (d * x.scale);
+  if constexpr (Format::kMin) total = total + m * (Format::kSub == 32 ? x.scaled : x.scaled16[s]);
+  return total;
+}
+
+// The scale and minimum of sub-block s of a slice.
+template <class Format>
+struct Factors {
+  native::F32 d, m{};
+  LOOM_INLINE Factors(const std::byte* block, std::size_t s, std::size_t slice) {
+    const std::byte* p = block + Format::kCodeBytes + s * (Format::kMin ? 2 : 1) * Format::kFactorBytes;
+    d = Format::factors(p, slice);
+    if constexpr (Format::kMin) m = Format::factors(p + Format::kFactorBytes, slice);
   }
 };
 
-template <int T, bool Wide, std::size_t Sub>
-LOOM_INLINE Digits<T, Wide> digits_of(const QuantizedRows& x, std::size_t row, std::size_t b, std::size_t s) {
-  Digits<T, Wide> d;
-  for (int t = 0; t < T; ++t) {
-    const std::size_t at = (row + t) * x.blocks + b;
-    d.codes[t] = x.codes + at * 32 + s * Sub;
-    d.sums[t] = Sub == 32 ? x.sums[at] : x.sums16[at * 2 + s];
-    if constexpr (Wide) {
-      d.codes[T + t] = x.low_codes + at * 32 + s * Sub;
-      d.sums[T + t] = Sub == 32 ? x.low_sums[at] : x.low_sums16[at * 2 + s];
-    }
-  }
-  return d;
-}
+// Keeps the compiler from holding the inputs that two slices share: it would spill them all, and a store costs more than a load.
+LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
 
-// T rows of x against one slice of one 32-column block.
-template <class Format, int T, bool Wide>
-LOOM_INLINE void block_slice(const std::byte* block, std::size_t slice, std::int32_t offset, const QuantizedRows& x, std::size_t row,
-                             std::size_t b, native::F32 (&total)[T]) {
-  using D = Digits<T, Wide>;
-  const std::byte* factors = block + Format::kCodeBytes;
-  for (std::size_t s = 0; s < 32 / Format::kSub; ++s) {
-    const D digits = digits_of<T, Wide, Format::kSub>(x, row, b, s);
-    native::I32 dots[D::kCount];
-    if constexpr (Format::kNibbles)
-      dot32_nibbles<D::kCount>(block + slice * kRegisterBytes, digits.codes, dots);
-    else
-      dot_bytes<Format::kSub, D::kCount>(block + s * 256 + slice * kRegisterBytes, digits.codes, digits.sums, dots);
-    const std::size_t step = Format::kMin ? 2 : 1;
-    const native::F32 d = Format::factors(factors + s * step * Format::kFactorBytes, slice);
-    for (int t = 0; t < T; ++t) {
-      native::I32 dot = D::joined(dots, t);
-      if (Format::kNibbles && offset != 0) dot -= offset * D::joined(digits.sums, t);
-      total[t] = total[t] + to_float(dot) * (d * x.scales[(row + t) * x.blocks + b]);
-    }
-    if constexpr (Format::kMin) {
-      const native::F32 m = Format::factors(factors + (s * step + 1) * Format::kFactorBytes, slice);
-      for (int t = 0; t < T; ++t)
-        total[t] = total[t] + m * (Format::kSub == 32 ? x.scaled[(row + t) * x.blocks + b] : x.scaled16[((row + t) * x.blocks + b) * 2 + s]);
-    }
-  }
-}
-
-// One row of x reads a panel once, all slices of a block before the next block; several rows keep a slice's codes in registers.
+// One row of x: a panel goes by once, and its lines are asked for ahead.
 template <class Format, bool Wide>
 void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
   const std::int32_t offset = task.weight->layout().code_offset;
   const std::byte* block = task.weight->panel(p);
+  const QuantizedBlock* x = task.quantized->row(row);
   F32x16 total = zero();
   for (std::size_t b = 0; b < task.quantized->blocks; ++b, block += Format::kBytes) {
     for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
 #pragma GCC unroll 16
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-      native::F32 one[1] = {total.r[slice]};
-      block_slice<Format, 1, Wide>(block, slice, offset, *task.quantized, row, b, one);
-      total.r[slice] = one[0];
-    }
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      for (std::size_t s = 0; s < Format::kSubs; ++s) {
+        const native::I32 dot = Codes<Format, Wide>::dot_once(block, s, slice, x[b]);
+        reload();
+        const Factors<Format> f(block, s, slice);
+        total.r[slice] = add_block<Format>(total.r[slice], dot, offset, f.d, f.m, x[b], s);
+      }
   }
   store_row(task, p, row, total);
 }
 
-template <class Format, int T, bool Wide>
-void block_rows(const MatmulTask& task, std::size_t p, std::size_t row) {
+constexpr std::size_t kBlockRows = 16;   // rows of x that share one unpacking of the codes
+
+template <class Format, bool Wide>
+void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
   const std::int32_t offset = task.weight->layout().code_offset;
-  F32x16 total[T];
-  for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-    const std::byte* block = task.weight->panel(p);
-    native::F32 sums[T] = {};
-    for (std::size_t b = 0; b < task.quantized->blocks; ++b, block += Format::kBytes)
-      block_slice<Format, T, Wide>(block, slice, offset, *task.quantized, row, b, sums);
-    for (int t = 0; t < T; ++t) total[t].r[slice] = sums[t];
+  const std::size_t blocks = task.quantized->blocks;
+  const std::byte* block = task.weight->panel(p);
+  native::F32 total[kRegisters][kBlockRows] = {};
+  for (std::size_t b = 0; b < blocks; ++b, block += Format::kBytes)
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      for (std::size_t s = 0; s < Format::kSubs; ++s) {
+        const Codes<Format, Wide> codes(block, s, slice);
+        const Factors<Format> f(block, s, slice);
+        const QuantizedBlock* x = task.quantized->row(row) + b;
+        for (std::size_t t = 0; t < rows; ++t, x += blocks) total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f.d, f.m, *x, s);
+      }
+  for (std::size_t t = 0; t < rows; ++t) {
+    F32x16 sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
+    store_row(task, p, row + t, sum);
   }
-  for (int t = 0; t < T; ++t) store_row(task, p, row + t, total[t]);
 }
 
 template <class Format, bool Wide>
 void block_panels_of(const MatmulTask& task, std::size_t first, std::size_t last) {
-  constexpr int kTokens = Wide ? kBlockTokens / 2 : kBlockTokens;
   for (std::size_t p = first; p < last; ++p)
-    for (std::size_t row = 0; row < task.rows; row += kTokens) {
-      const int n = static_cast<int>(task.rows - row < kTokens ? task.rows - row : kTokens);
-      with_count<kTokens>(n, [&]<int T>() {
-        if constexpr (T == 1)
-          block_row<Format, Wide>(task, p, row);
-        else
-          block_rows<Format, T, Wide>(task, p, row);
-      });
+    for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
+      const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
+      if (rows == 1)
+        block_row<Format, Wide>(task, p, row);
+      else
+        block_rows<Format, Wide>(task, p, row, rows);
     }
 }
 
 template <class Format>
 void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  if (task.quantized->low_codes != nullptr)
-    block_panels_of<Format, true>(task, first, last);
-  else
+  if (task.quantized->form == InputForm::Codes)
     block_panels_of<Format, false>(task, first, last);
+  else
+    block_panels_of<Format, true>(task, first, last);
 }
 
 void nibble_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
@@ -231,33 +241,28 @@ void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 
 // ---- row panels: one exact integer sum per output ----
 
-template <int T>
-void row_rows(const MatmulTask& task, std::size_t p, std::size_t row) {
-  const QuantizedRows& x = *task.quantized;
-  F32x16 total[T];
-  for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-    native::I32 acc[T] = {};
-    const std::byte* block = task.weight->panel(p) + slice * kRegisterBytes;
-    for (std::size_t b = 0; b < x.blocks; ++b, block += 512) {
-      const std::int8_t* codes[T];
-      std::int32_t sums[T];
-      native::I32 dots[T];
-      for (int t = 0; t < T; ++t) codes[t] = x.codes + ((row + t) * x.blocks + b) * 32;
-      for (int t = 0; t < T; ++t) sums[t] = x.sums[(row + t) * x.blocks + b];
-      dot_bytes<32, T>(block, codes, sums, dots);
-      for (int t = 0; t < T; ++t) acc[t] += dots[t];
-    }
-    const native::F32 scale = *reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + p * kPanelRows + slice * kRegisterLanes);
-    for (int t = 0; t < T; ++t) total[t].r[slice] = to_float(acc[t]) * (scale * x.scales[row + t]);
-  }
-  for (int t = 0; t < T; ++t) store_row(task, p, row + t, total[t]);
-}
-
 void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  const QuantizedRows& x = *task.quantized;
   for (std::size_t p = first; p < last; ++p)
-    for (std::size_t row = 0; row < task.rows; row += kBlockTokens) {
-      const int n = static_cast<int>(task.rows - row < kBlockTokens ? task.rows - row : kBlockTokens);
-      with_count<kBlockTokens>(n, [&]<int T>() { row_rows<T>(task, p, row); });
+    for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
+      const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
+      native::I32 sums[kRegisters][kBlockRows] = {};
+      const std::byte* block = task.weight->panel(p);
+      for (std::size_t b = 0; b < x.blocks; ++b, block += 512) {
+        if (rows == 1)
+          for (std::size_t line = 0; line < 512; line += 64) __builtin_prefetch(block + kAhead + line);
+        for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+          const ByteSlice<32> codes(block + slice * kRegisterBytes);
+          const QuantizedBlock* q = x.row(row) + b;
+          for (std::size_t t = 0; t < rows; ++t, q += x.blocks) sums[slice][t] += codes.dot(q->high, q->sum);
+        }
+      }
+      for (std::size_t t = 0; t < rows; ++t) {
+        F32x16 total;
+        for (std::size_t slice = 0; slice < kRegisters; ++slice)
+          total.r[slice] = to_float(sums[slice][t]) * (*reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + p * kPanelRows + slice * kRegisterLanes) * x.row(row + t)->scale);
+        store_row(task, p, row + t, total);
+      }
     }
 }
 
@@ -286,60 +291,64 @@ LOOM_INLINE I32x16 codes_of(const F32x16& x, float inverse, float top) {
   return round_to_int(select(scaled == scaled, clamped, zero()));
 }
 
-std::int32_t store_codes(const I32x16& codes, std::int8_t* out) {
-  alignas(64) std::int32_t q[kLanes];
-  store(q, codes);
+std::int32_t sum_of(const std::int32_t (&q)[kLanes]) {
   std::int32_t sum = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    out[i] = static_cast<std::int8_t>(q[i]);
-    sum += q[i];
-  }
+  for (const std::int32_t lane : q) sum += lane;
   return sum;
 }
 
 constexpr float kTop8 = 127.0f, kTop16 = 32512.0f;
 
-// Sixteen elements, half of block `at`; returns the sum of their q.
-std::int32_t quantize16(const float* x, float inverse, std::size_t at, std::size_t half, const QuantizedRows& out) {
-  const std::size_t codes = at * 32 + half * 16, sums = at * 2 + half;
-  if (out.low_codes == nullptr) return out.sums16[sums] = store_codes(codes_of(load(x), inverse, kTop8), out.codes + codes);
-  const I32x16 q = codes_of(load(x), inverse, kTop16);
-  const I32x16 high = round_to_int(to_float(q) * splat(1.0f / kDigit));   // 255 is odd: never half-way
-  out.sums16[sums] = store_codes(high, out.codes + codes);
-  out.low_sums16[sums] = store_codes(q - high * splat(kDigit), out.low_codes + codes);
-  return kDigit * out.sums16[sums] + out.low_sums16[sums];
+// Sixteen elements, one half of a block; returns the sum of their q.
+std::int32_t quantize16(const float* x, float inverse, InputForm form, std::size_t half, QuantizedBlock& out) {
+  alignas(64) std::int32_t q[kLanes];
+  if (form == InputForm::Codes) {
+    store(q, codes_of(load(x), inverse, kTop8));
+    for (std::size_t i = 0; i < kLanes; ++i) out.high[half * 16 + i] = static_cast<std::int8_t>(q[i]);
+    return sum_of(q);
+  }
+  const I32x16 wide = codes_of(load(x), inverse, kTop16);
+  store(q, wide);
+  if (form == InputForm::Words) {
+    for (std::size_t i = 0; i < kLanes; i += 4)
+      for (std::size_t k = 0; k < 4; ++k) out.words[half * 16 + i + k] = static_cast<std::int16_t>(q[i + kWordOrder[k]]);
+    return sum_of(q);
+  }
+  alignas(64) std::int32_t high[kLanes], low[kLanes];
+  const I32x16 digit = round_to_int(to_float(wide) * splat(1.0f / kDigit));   // 255 is odd: never half-way
+  store(high, digit);
+  store(low, wide - digit * splat(kDigit));
+  for (std::size_t i = 0; i < kLanes; ++i) out.high[half * 16 + i] = static_cast<std::int8_t>(high[i]);
+  for (std::size_t i = 0; i < kLanes; ++i) out.low[half * 16 + i] = static_cast<std::int8_t>(low[i]);
+  return sum_of(q);
 }
 
 void quantize_row(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out) {
-  const float top = out.low_codes != nullptr ? kTop16 : kTop8;
-  float largest = 0, inverse = 0, scale = 0;
+  const float top = out.form == InputForm::Codes ? kTop8 : kTop16;
+  float inverse = 0, scale = 0;
   const auto set_scale = [&](const float* from, std::size_t n) {
-    largest = largest_of(from, n);
+    const float largest = largest_of(from, n);
     inverse = largest == 0 ? 0.0f : top / largest;
     scale = largest == 0 ? 0.0f : largest / top;
   };
-  if (out.by_row) {
-    set_scale(x, cols);
-    out.scales[row] = scale;
-  }
-  for (std::size_t b = 0; b < out.blocks; ++b) {
-    const std::size_t at = row * out.blocks + b;
-    alignas(64) float padded[32] = {};
-    const float* from = x + b * 32;
-    if (cols - b * 32 < 32) {
-      for (std::size_t i = 0; i < cols - b * 32; ++i) padded[i] = from[i];
+  if (out.by_row) set_scale(x, cols);
+  QuantizedBlock* block = out.row(row);
+  for (std::size_t c = 0; c < cols; c += kBlockCols, ++block) {
+    alignas(64) float padded[kBlockCols] = {};
+    const float* from = x + c;
+    if (cols - c < kBlockCols) {
+      for (std::size_t i = 0; i < cols - c; ++i) padded[i] = from[i];
       from = padded;
     }
-    if (!out.by_row) {
-      set_scale(from, 32);
-      out.scales[at] = scale;
-    }
-    const std::int32_t first = quantize16(from, inverse, at, 0, out), second = quantize16(from + 16, inverse, at, 1, out);
-    out.sums[at] = out.sums16[2 * at] + out.sums16[2 * at + 1];
-    if (out.low_codes != nullptr) out.low_sums[at] = out.low_sums16[2 * at] + out.low_sums16[2 * at + 1];
-    out.scaled16[2 * at] = scale * static_cast<float>(first);
-    out.scaled16[2 * at + 1] = scale * static_cast<float>(second);
-    out.scaled[at] = scale * static_cast<float>(first + second);
+    if (!out.by_row) set_scale(from, kBlockCols);
+    const std::int32_t first = quantize16(from, inverse, out.form, 0, *block), second = quantize16(from + 16, inverse, out.form, 1, *block);
+    block->scale = scale;
+    block->sum = first + second;
+    block->sums16[0] = first;
+    block->sums16[1] = second;
+    block->scaled = scale * static_cast<float>(first + second);
+    block->scaled16[0] = scale * static_cast<float>(first);
+    block->scaled16[1] = scale * static_cast<float>(second);
   }
 }
 

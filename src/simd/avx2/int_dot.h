@@ -7,53 +7,100 @@
 
 namespace loom::inline LOOM_TARGET {
 
-inline constexpr int kBlockTokens = 4;
+inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 
 LOOM_INLINE __m256i broadcast4(const std::int8_t* x) {
   std::int32_t word;
   __builtin_memcpy(&word, x, 4);
   return _mm256_set1_epi32(word);
 }
+LOOM_INLINE __m256i load_codes(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 
-// Sixteen products of a lane are at most 16 * 15 * 127 = 30480: they fit the 16-bit sums of maddubs.
-template <int T>
-LOOM_INLINE void dot32_nibbles(const std::byte* codes, const std::int8_t* const (&x)[T], native::I32 (&out)[T]) {
-  const __m256i mask = _mm256_set1_epi8(15);
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i low[4], high[4];
-  for (int j = 0; j < 4; ++j) {
-    const __m256i c = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + 64 * j));
-    low[j] = _mm256_and_si256(c, mask);
-    high[j] = _mm256_and_si256(_mm256_srli_epi16(c, 4), mask);
+class NibbleSlice {
+ public:
+  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
+    const __m256i mask = _mm256_set1_epi8(15);
+    for (int j = 0; j < 4; ++j) {
+      const __m256i c = load_codes(codes + 64 * j);
+      low_[j] = _mm256_and_si256(c, mask);
+      high_[j] = _mm256_and_si256(_mm256_srli_epi16(c, 4), mask);
+    }
   }
-  for (int t = 0; t < T; ++t) {
-    __m256i a = _mm256_maddubs_epi16(low[0], broadcast4(x[t]));
-    __m256i b = _mm256_maddubs_epi16(high[0], broadcast4(x[t] + 16));
+  LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)_mm256_madd_epi16(pairs(x), _mm256_set1_epi16(1)); }
+  LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
+    return (native::I32)_mm256_add_epi32(_mm256_madd_epi16(pairs(high), _mm256_set1_epi16(255)), _mm256_madd_epi16(pairs(low), _mm256_set1_epi16(1)));
+  }
+
+ private:
+  // The sixteen products of a lane are at most 16 * 15 * 127 = 30480: they fit the 16-bit sums of maddubs.
+  LOOM_INLINE __m256i pairs(const std::int8_t* x) const {
+    __m256i a = _mm256_maddubs_epi16(low_[0], broadcast4(x));
+    __m256i b = _mm256_maddubs_epi16(high_[0], broadcast4(x + 16));
     for (int j = 1; j < 4; ++j) {
-      a = _mm256_add_epi16(a, _mm256_maddubs_epi16(low[j], broadcast4(x[t] + 4 * j)));
-      b = _mm256_add_epi16(b, _mm256_maddubs_epi16(high[j], broadcast4(x[t] + 16 + 4 * j)));
+      a = _mm256_add_epi16(a, _mm256_maddubs_epi16(low_[j], broadcast4(x + 4 * j)));
+      b = _mm256_add_epi16(b, _mm256_maddubs_epi16(high_[j], broadcast4(x + 16 + 4 * j)));
     }
-    out[t] = (native::I32)_mm256_madd_epi16(_mm256_add_epi16(a, b), ones);
+    return _mm256_add_epi16(a, b);
   }
-}
 
-// |w| as the unsigned factor (-128 becomes 128), the activation with w's sign: a pair is at most 2 * 128 * 127 = 32512.
-template <int N, int T>
-LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)[T], const std::int32_t (&sums)[T], native::I32 (&out)[T]) {
-  (void)sums;
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i total[T][2] = {};
-  for (int j = 0; j < N / 4; ++j) {
-    const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + 64 * j));
-    const __m256i size = _mm256_abs_epi8(w);
-    for (int t = 0; t < T; ++t) {
-      const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(broadcast4(x[t] + 4 * j), w));
-      const __m256i sum = _mm256_madd_epi16(pairs, ones);
-      total[t][j & 1] = j < 2 ? sum : _mm256_add_epi32(total[t][j & 1], sum);
-    }
+  __m256i low_[4], high_[4];
+};
+
+// |w| as the unsigned factor (-128 becomes 128), the input with w's sign: a pair is at most 2 * 128 * 127 = 32512.
+template <int N>
+class ByteSlice {
+ public:
+  LOOM_INLINE explicit ByteSlice(const std::byte* codes) {
+    for (int j = 0; j < N / 4; ++j) codes_[j] = load_codes(codes + 64 * j);
   }
-  for (int t = 0; t < T; ++t) out[t] = (native::I32)_mm256_add_epi32(total[t][0], total[t][1]);
-}
+  LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
+    (void)sum;
+    __m256i total = _mm256_setzero_si256();
+    for (int j = 0; j < N / 4; ++j) {
+      const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(codes_[j]), _mm256_sign_epi8(broadcast4(x + 4 * j), codes_[j]));
+      total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    }
+    return (native::I32)total;
+  }
+
+ private:
+  __m256i codes_[N / 4];
+};
+
+template <int N>
+class WordSlice {
+ public:
+  LOOM_INLINE explicit WordSlice(const std::byte* codes) {
+    for (int j = 0; j < N / 4; ++j)
+      for (int half = 0; half < 2; ++half) words_[j][half] = words(codes, j, half);
+  }
+  LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
+    return dot_with(x, [this](int j, int half) { return words_[j][half]; });
+  }
+  // For one row of inputs: nothing is held in registers.
+  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
+    return dot_with(x, [codes](int j, int half) { return words(codes, j, half); });
+  }
+
+ private:
+  static LOOM_INLINE __m256i words(const std::byte* codes, int j, int half) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 64 * j + 16 * half)));
+  }
+  template <class Words>
+  static LOOM_INLINE native::I32 dot_with(const std::int16_t* x, Words words) {
+    __m256i first = _mm256_setzero_si256(), second = first;   // rows 0 to 3, rows 4 to 7: two sums each
+    for (int j = 0; j < N / 4; ++j) {
+      std::int64_t quad;
+      __builtin_memcpy(&quad, x + 4 * j, 8);
+      const __m256i v = _mm256_set1_epi64x(quad);
+      first = _mm256_add_epi32(first, _mm256_madd_epi16(words(j, 0), v));
+      second = _mm256_add_epi32(second, _mm256_madd_epi16(words(j, 1), v));
+    }
+    return (native::I32)_mm256_permute4x64_epi64(_mm256_hadd_epi32(first, second), 0xd8);
+  }
+
+  __m256i words_[N / 4][2];
+};
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return (native::F32)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

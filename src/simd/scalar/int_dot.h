@@ -6,37 +6,76 @@
 
 namespace loom::inline LOOM_TARGET {
 
-inline constexpr int kBlockTokens = 4;  // tokens that share one pass over the codes
+// Which of four inputs lies where among the words: a target's own choice.
+inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 
-// 32 unsigned 4-bit codes: byte b of row r in chunk j holds index 4j+b in its low and 16+4j+b in its high nibble.
-template <int T>
-LOOM_INLINE void dot32_nibbles(const std::byte* codes, const std::int8_t* const (&x)[T], native::I32 (&out)[T]) {
-  const auto* c = reinterpret_cast<const std::uint8_t*>(codes);
-  for (int t = 0; t < T; ++t)
+// 32 unsigned 4-bit codes of each row: byte b of row r in chunk j holds index 4j+b in its low and 16+4j+b in its high nibble.
+class NibbleSlice {
+ public:
+  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::uint8_t*>(codes)) {}
+
+  // Sum of code * x over 32.
+  LOOM_INLINE native::I32 dot(const std::int8_t* x) const {
+    native::I32 out;
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       std::int32_t sum = 0;
       for (int j = 0; j < 4; ++j)
         for (int b = 0; b < 4; ++b) {
-          const int byte = c[64 * j + 4 * r + b];
-          sum += (byte & 15) * x[t][4 * j + b] + (byte >> 4) * x[t][16 + 4 * j + b];
+          const int byte = codes_[64 * j + 4 * r + b];
+          sum += (byte & 15) * x[4 * j + b] + (byte >> 4) * x[16 + 4 * j + b];
         }
-      out[t][r] = sum;
+      out[r] = sum;
     }
-}
+    return out;
+  }
+  // The same of q = 255 * high + low.
+  LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const { return 255 * dot(high) + dot(low); }
 
-// N (16 or 32) signed bytes: byte b of row r in chunk j is index 4j+b. `sums` are the sums of the N activations.
-template <int N, int T>
-LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)[T], const std::int32_t (&sums)[T], native::I32 (&out)[T]) {
-  (void)sums;
-  const auto* c = reinterpret_cast<const std::int8_t*>(codes);
-  for (int t = 0; t < T; ++t)
+ private:
+  const std::uint8_t* codes_;
+};
+
+// N (16 or 32) signed bytes of each row: byte b of row r in chunk j is index 4j+b.
+template <int N>
+class ByteSlice {
+ public:
+  LOOM_INLINE explicit ByteSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::int8_t*>(codes)) {}
+
+  // Sum of code * x over N; `sum` is that of the N inputs.
+  LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
+    (void)sum;
+    native::I32 out;
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
-      std::int32_t sum = 0;
-      for (int j = 0; j < N / 4; ++j)
-        for (int b = 0; b < 4; ++b) sum += c[64 * j + 4 * r + b] * x[t][4 * j + b];
-      out[t][r] = sum;
+      out[r] = 0;
+      for (int i = 0; i < N; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + i % 4] * x[i];
     }
-}
+    return out;
+  }
+
+ private:
+  const std::int8_t* codes_;
+};
+
+// The same bytes against int16 inputs in the order of kWordOrder.
+template <int N>
+class WordSlice {
+ public:
+  LOOM_INLINE explicit WordSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::int8_t*>(codes)) {}
+
+  LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
+    native::I32 out;
+    for (std::size_t r = 0; r < kRegisterLanes; ++r) {
+      out[r] = 0;
+      for (int i = 0; i < N; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + kWordOrder[i % 4]] * x[i];
+    }
+    return out;
+  }
+  // For one row of inputs.
+  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) { return WordSlice(codes).dot(x); }
+
+ private:
+  const std::int8_t* codes_;
+};
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   native::I32 h;

@@ -7,49 +7,100 @@
 
 namespace loom::inline LOOM_TARGET {
 
-inline constexpr int kBlockTokens = 4;
+inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 
 LOOM_INLINE __m128i broadcast4(const std::int8_t* x) {
   std::int32_t word;
   __builtin_memcpy(&word, x, 4);
   return _mm_set1_epi32(word);
 }
+LOOM_INLINE __m128i load_codes(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 
-template <int T>
-LOOM_INLINE void dot32_nibbles(const std::byte* codes, const std::int8_t* const (&x)[T], native::I32 (&out)[T]) {
-  const __m128i mask = _mm_set1_epi8(15);
-  const __m128i ones = _mm_set1_epi16(1);
-  __m128i low[4], high[4];
-  for (int j = 0; j < 4; ++j) {
-    const __m128i c = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 64 * j));
-    low[j] = _mm_and_si128(c, mask);
-    high[j] = _mm_and_si128(_mm_srli_epi16(c, 4), mask);
-  }
-  for (int t = 0; t < T; ++t) {
-    __m128i a = _mm_setzero_si128();
+class NibbleSlice {
+ public:
+  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
+    const __m128i mask = _mm_set1_epi8(15);
     for (int j = 0; j < 4; ++j) {
-      a = _mm_add_epi16(a, _mm_maddubs_epi16(low[j], broadcast4(x[t] + 4 * j)));
-      a = _mm_add_epi16(a, _mm_maddubs_epi16(high[j], broadcast4(x[t] + 16 + 4 * j)));
+      const __m128i c = load_codes(codes + 64 * j);
+      low_[j] = _mm_and_si128(c, mask);
+      high_[j] = _mm_and_si128(_mm_srli_epi16(c, 4), mask);
     }
-    out[t] = (native::I32)_mm_madd_epi16(a, ones);
   }
-}
+  LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)_mm_madd_epi16(pairs(x), _mm_set1_epi16(1)); }
+  LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
+    return (native::I32)_mm_add_epi32(_mm_madd_epi16(pairs(high), _mm_set1_epi16(255)), _mm_madd_epi16(pairs(low), _mm_set1_epi16(1)));
+  }
 
-template <int N, int T>
-LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)[T], const std::int32_t (&sums)[T], native::I32 (&out)[T]) {
-  (void)sums;
-  const __m128i ones = _mm_set1_epi16(1);
-  __m128i total[T] = {};
-  for (int j = 0; j < N / 4; ++j) {
-    const __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 64 * j));
-    const __m128i size = _mm_abs_epi8(w);
-    for (int t = 0; t < T; ++t) {
-      const __m128i pairs = _mm_maddubs_epi16(size, _mm_sign_epi8(broadcast4(x[t] + 4 * j), w));
-      total[t] = _mm_add_epi32(total[t], _mm_madd_epi16(pairs, ones));
+ private:
+  // The sixteen products of a lane are at most 16 * 15 * 127 = 30480: they fit the 16-bit sums of maddubs.
+  LOOM_INLINE __m128i pairs(const std::int8_t* x) const {
+    __m128i a = _mm_maddubs_epi16(low_[0], broadcast4(x));
+    __m128i b = _mm_maddubs_epi16(high_[0], broadcast4(x + 16));
+    for (int j = 1; j < 4; ++j) {
+      a = _mm_add_epi16(a, _mm_maddubs_epi16(low_[j], broadcast4(x + 4 * j)));
+      b = _mm_add_epi16(b, _mm_maddubs_epi16(high_[j], broadcast4(x + 16 + 4 * j)));
     }
+    return _mm_add_epi16(a, b);
   }
-  for (int t = 0; t < T; ++t) out[t] = (native::I32)total[t];
-}
+
+  __m128i low_[4], high_[4];
+};
+
+// |w| as the unsigned factor (-128 becomes 128), the input with w's sign: a pair is at most 2 * 128 * 127 = 32512.
+template <int N>
+class ByteSlice {
+ public:
+  LOOM_INLINE explicit ByteSlice(const std::byte* codes) {
+    for (int j = 0; j < N / 4; ++j) codes_[j] = load_codes(codes + 64 * j);
+  }
+  LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
+    (void)sum;
+    __m128i total = _mm_setzero_si128();
+    for (int j = 0; j < N / 4; ++j) {
+      const __m128i pairs = _mm_maddubs_epi16(_mm_abs_epi8(codes_[j]), _mm_sign_epi8(broadcast4(x + 4 * j), codes_[j]));
+      total = _mm_add_epi32(total, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
+    }
+    return (native::I32)total;
+  }
+
+ private:
+  __m128i codes_[N / 4];
+};
+
+template <int N>
+class WordSlice {
+ public:
+  LOOM_INLINE explicit WordSlice(const std::byte* codes) {
+    for (int j = 0; j < N / 4; ++j)
+      for (int half = 0; half < 2; ++half) words_[j][half] = words(codes, j, half);
+  }
+  LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
+    return dot_with(x, [this](int j, int half) { return words_[j][half]; });
+  }
+  // For one row of inputs: nothing is held in registers.
+  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
+    return dot_with(x, [codes](int j, int half) { return words(codes, j, half); });
+  }
+
+ private:
+  static LOOM_INLINE __m128i words(const std::byte* codes, int j, int half) {
+    return _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + 64 * j + 8 * half)));
+  }
+  template <class Words>
+  static LOOM_INLINE native::I32 dot_with(const std::int16_t* x, Words words) {
+    __m128i first = _mm_setzero_si128(), second = first;   // rows 0 and 1, rows 2 and 3: two sums each
+    for (int j = 0; j < N / 4; ++j) {
+      std::int64_t quad;
+      __builtin_memcpy(&quad, x + 4 * j, 8);
+      const __m128i v = _mm_set1_epi64x(quad);
+      first = _mm_add_epi32(first, _mm_madd_epi16(words(j, 0), v));
+      second = _mm_add_epi32(second, _mm_madd_epi16(words(j, 1), v));
+    }
+    return (native::I32)_mm_hadd_epi32(first, second);
+  }
+
+  __m128i words_[N / 4][2];
+};
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return half_to_float((native::I32)_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));

@@ -7,44 +7,87 @@
 
 namespace loom::inline LOOM_TARGET {
 
-inline constexpr int kBlockTokens = 2;
+inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
 
-LOOM_INLINE v128_t broadcast4(const std::int8_t* x) { return wasm_v128_load32_splat(x); }
-
-// Adds the four products of each row. A pair of products is at most 2 * 128 * 127 and fits the i16 lanes.
-LOOM_INLINE v128_t dot4(v128_t total, v128_t w, v128_t x) {
-  const v128_t low = wasm_i16x8_extmul_low_i8x16(w, x), high = wasm_i16x8_extmul_high_i8x16(w, x);
-  const v128_t even = wasm_i8x16_shuffle(low, high, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29);
-  const v128_t odd = wasm_i8x16_shuffle(low, high, 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31);
-  return wasm_i32x4_add(total, wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_add(even, odd)));
+// Lanes 0+1, 2+3 of `a`, then of `b`.
+LOOM_INLINE v128_t add_neighbours(v128_t a, v128_t b) {
+  return wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
 }
 
-template <int T>
-LOOM_INLINE void dot32_nibbles(const std::byte* codes, const std::int8_t* const (&x)[T], native::I32 (&out)[T]) {
-  v128_t total[T];
-  for (int t = 0; t < T; ++t) total[t] = wasm_i32x4_splat(0);
-  for (int j = 0; j < 4; ++j) {
-    const v128_t c = wasm_v128_load(codes + 64 * j);
-    const v128_t low = wasm_v128_and(c, wasm_i8x16_splat(15)), high = wasm_u8x16_shr(c, 4);
-    for (int t = 0; t < T; ++t) {
-      total[t] = dot4(total[t], low, broadcast4(x[t] + 4 * j));
-      total[t] = dot4(total[t], high, broadcast4(x[t] + 16 + 4 * j));
+class NibbleSlice {
+ public:
+  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
+    for (int j = 0; j < 4; ++j) {
+      const v128_t c = wasm_v128_load(codes + 64 * j);
+      low_[j] = wasm_v128_and(c, wasm_i8x16_splat(15));
+      high_[j] = wasm_u8x16_shr(c, 4);
     }
   }
-  for (int t = 0; t < T; ++t) out[t] = (native::I32)total[t];
-}
-
-template <int N, int T>
-LOOM_INLINE void dot_bytes(const std::byte* codes, const std::int8_t* const (&x)[T], const std::int32_t (&sums)[T], native::I32 (&out)[T]) {
-  (void)sums;
-  v128_t total[T];
-  for (int t = 0; t < T; ++t) total[t] = wasm_i32x4_splat(0);
-  for (int j = 0; j < N / 4; ++j) {
-    const v128_t w = wasm_v128_load(codes + 64 * j);
-    for (int t = 0; t < T; ++t) total[t] = dot4(total[t], w, broadcast4(x[t] + 4 * j));
+  LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)sum(x); }
+  LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
+    return (native::I32)wasm_i32x4_add(wasm_i32x4_mul(sum(high), wasm_i32x4_splat(255)), sum(low));
   }
-  for (int t = 0; t < T; ++t) out[t] = (native::I32)total[t];
-}
+
+ private:
+  // Eight products of a lane are at most 8 * 15 * 127: they fit 16 bits.
+  LOOM_INLINE v128_t sum(const std::int8_t* x) const {
+    v128_t first = wasm_i16x8_splat(0), second = first;   // rows 0 and 1, rows 2 and 3
+    for (int j = 0; j < 4; ++j) {
+      const v128_t xl = wasm_v128_load32_splat(x + 4 * j), xh = wasm_v128_load32_splat(x + 16 + 4 * j);
+      first = wasm_i16x8_add(wasm_i16x8_add(first, wasm_i16x8_extmul_low_i8x16(low_[j], xl)), wasm_i16x8_extmul_low_i8x16(high_[j], xh));
+      second = wasm_i16x8_add(wasm_i16x8_add(second, wasm_i16x8_extmul_high_i8x16(low_[j], xl)), wasm_i16x8_extmul_high_i8x16(high_[j], xh));
+    }
+    return add_neighbours(wasm_i32x4_extadd_pairwise_i16x8(first), wasm_i32x4_extadd_pairwise_i16x8(second));
+  }
+
+  v128_t low_[4], high_[4];
+};
+
+template <int N>
+class WordSlice {
+ public:
+  LOOM_INLINE explicit WordSlice(const std::byte* codes) {
+    for (int j = 0; j < N / 4; ++j) {
+      const v128_t w = wasm_v128_load(codes + 64 * j);
+      even_[j] = wasm_i16x8_shr(wasm_i16x8_shl(w, 8), 8);
+      odd_[j] = wasm_i16x8_shr(w, 8);
+    }
+  }
+  LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
+    v128_t a = wasm_i32x4_splat(0), b = a;
+    for (int j = 0; j < N / 4; ++j) {
+      a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even_[j], wasm_v128_load32_splat(x + 4 * j)));
+      b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd_[j], wasm_v128_load32_splat(x + 4 * j + 2)));
+    }
+    return (native::I32)wasm_i32x4_add(a, b);
+  }
+  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) { return WordSlice(codes).dot(x); }
+
+ private:
+  v128_t even_[N / 4], odd_[N / 4];
+};
+
+// Sign-extended to pairs of int16: their dot is one instruction.
+template <int N>
+class ByteSlice {
+ public:
+  LOOM_INLINE explicit ByteSlice(const std::byte* codes) {
+    for (int j = 0; j < N / 4; ++j) codes_[j] = wasm_v128_load(codes + 64 * j);
+  }
+  LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
+    (void)sum;
+    v128_t first = wasm_i32x4_splat(0), second = first;   // rows 0 and 1, rows 2 and 3
+    for (int j = 0; j < N / 4; ++j) {
+      const v128_t v = wasm_i16x8_extend_low_i8x16(wasm_v128_load32_splat(x + 4 * j));
+      first = wasm_i32x4_add(first, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(codes_[j]), v));
+      second = wasm_i32x4_add(second, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(codes_[j]), v));
+    }
+    return (native::I32)add_neighbours(first, second);
+  }
+
+ private:
+  v128_t codes_[N / 4];
+};
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) { return half_to_float((native::I32)wasm_u32x4_load16x4(p)); }
 
