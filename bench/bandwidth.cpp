@@ -38,8 +38,7 @@ AVX2 inline void keep(V& value) {
 AVX2 double read_once(const std::byte* data, std::size_t bytes) {
   __m256i sum[8] = {};
   for (std::size_t i = 0; i < bytes; i += 256)
-    for (int k = 0; k < 8; ++k)
-      sum[k] = _mm256_or_si256(sum[k], _mm256_load_si256(reinterpret_cast<const __m256i*>(data + i + 32 * k)));
+    for (int k = 0; k < 8; ++k) sum[k] = _mm256_or_si256(sum[k], _mm256_load_si256(reinterpret_cast<const __m256i*>(data + i + 32 * k)));
   for (__m256i& s : sum) keep(s);
   return static_cast<double>(bytes);
 }
@@ -96,8 +95,7 @@ void report(const char* name, int threads, int repeats, const std::function<doub
   rate(threads, work);
   for (int i = 0; i < repeats; ++i) rates.push_back(rate(threads, work));
   std::ranges::sort(rates);
-  std::printf("    \"%s\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}%s\n", name, rates.front(), rates[rates.size() / 2],
-              rates.back(), after);
+  std::printf("    \"%s\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}%s\n", name, rates.front(), rates[rates.size() / 2], rates.back(), after);
 }
 
 int positive(const char* text) { return std::max(1, std::atoi(text)); }
@@ -121,11 +119,14 @@ int main(int argc, char** argv) {
   for (int threads = 1; threads <= max_threads; threads *= 2) {
     const std::size_t share = bytes / threads / 256 * 256;
     std::printf("  \"%d\": {\n", threads);
-    report("read_gbps", threads, repeats, [=](int t) {
-      double total = 0;
-      for (int r = 0; r < rounds; ++r) total += read_once(data + share * t, share);
-      return total;
-    }, ",");
+    report(
+        "read_gbps", threads, repeats,
+        [=](int t) {
+          double total = 0;
+          for (int r = 0; r < rounds; ++r) total += read_once(data + share * t, share);
+          return total;
+        },
+        ",");
     report("f32_mul_add_gflops", threads, repeats, [](int) { return mul_add(); }, ",");
     report("maddubs_gops", threads, repeats, [](int) { return maddubs(); }, "");
     std::printf("  }%s\n", threads * 2 <= max_threads ? "," : "");

@@ -5,7 +5,8 @@ usage: llama_cpp.sh [--loom build/bin/loom] [--model FILE.gguf] [--formats Q4_1,
                     [--repeats 5] [--isa native|avx2] [--activations int16|int8] [--json FILE] [--wait SECONDS] [--peer-only]
 
 tests   pp113+tg57, pp512+tg128: a prompt of 113 (512) tokens, then 57 (128) more after it, one at a time;
-        batch8: eight sequences, 32 prompt tokens each, 32 more each, all advancing together.
+        batch8: eight sequences, 32 prompt tokens each, 32 more each, all advancing together;
+        start: the whole process, from its start to its end after the first token behind a prompt of 113 tokens.
 formats the first is the model as given, the others are made from it by llama-quantize (speed only, not quality).
 --isa   native: llama.cpp built for this very CPU; avx2: only AVX2, FMA, F16C, BMI2.
 
@@ -33,8 +34,10 @@ BUILD_FLAGS = ["-DCMAKE_BUILD_TYPE=Release", "-DLLAMA_OPENSSL=OFF", "-DLLAMA_BUI
                "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF", "-DLLAMA_BUILD_APP=OFF"]
 ISA_FLAGS = {"native": ["-DGGML_NATIVE=ON"],
              "avx2": ["-DGGML_NATIVE=OFF", "-DGGML_SSE42=ON", "-DGGML_AVX=ON", "-DGGML_AVX2=ON", "-DGGML_FMA=ON", "-DGGML_F16C=ON", "-DGGML_BMI2=ON"]}
-PROGRAMS = ["llama-bench", "llama-batched-bench", "llama-quantize"]
-TESTS = {"pp113+tg57": (113, 57, 1), "pp512+tg128": (512, 128, 1), "batch8": (32, 32, 8)}    # prompt, new, sequences
+PROGRAMS = ["llama-bench", "llama-batched-bench", "llama-completion", "llama-quantize"]
+TESTS = {"pp113+tg57": (113, 57, 1), "pp512+tg128": (512, 128, 1), "batch8": (32, 32, 8),    # prompt, new, sequences
+         "start": (113, 1, 1)}
+PROMPT = " ".join(("A sailor who had crossed the bay a thousand times could tell the hour by the smell of the wind. " * 6).split()[:108])  # 113 tokens
 TRIES = 3
 
 
@@ -95,6 +98,12 @@ def parsed(run, what):
 def sample_peer(programs, model, test, threads):
     """({prefill, decode} in tok/s, the runs they come from)."""
     prompt, new, sequences = TESTS[test]
+    if test == "start":
+        run = machine.measure([f"{programs}/llama-completion", "-m", model, "-p", PROMPT, "-n", "1", "-no-cnv", "--no-warmup", "--simple-io",
+                               "-c", "512", "-t", str(threads)])
+        if run.code:
+            raise Failed(f"llama-completion exited with {run.code}: {run.error[-300:]}")
+        return {"start": 1 / run.wall_s}, [run]
     if sequences > 1:
         run = machine.measure([f"{programs}/llama-batched-bench", "-m", model, "-c", str((prompt + new) * sequences), "-npp", str(prompt),
                                "-ntg", str(new), "-npl", str(sequences), "-t", str(threads), "--output-format", "jsonl"])
@@ -108,6 +117,11 @@ def sample_peer(programs, model, test, threads):
 
 def sample_loom(loom, model, test, threads, activations):
     prompt, new, sequences = TESTS[test]
+    if test == "start":
+        run = machine.measure([loom, "generate", model, "--raw", "-p", PROMPT, "-n", "1", "--ctx", "512", "-q", "-t", str(threads), "--activations", activations])
+        if run.code:
+            raise Failed(f"loom generate exited with {run.code}: {run.error[-300:]}")
+        return {"start": 1 / run.wall_s}, [run]
     run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--json", "--activations", activations,
                            *(["--batch", str(sequences)] if sequences > 1 else [])])
     result = parsed(run, "loom bench")
@@ -139,9 +153,11 @@ def spread(values, digits=1):
 
 
 def rows_of(name, test, threads, samples):
-    """Table rows, one for prefill and one for decode."""
+    """Table rows, one for each thing measured."""
     prompt, new, sequences = TESTS[test]
-    for phase, label in (("prefill", f"prefill {prompt}"), ("decode", f"decode {new} after {prompt}")):
+    phases = (("start", f"starts a second, to the first token after {prompt}"),) if test == "start" else (
+        ("prefill", f"prefill {prompt}"), ("decode", f"decode {new} after {prompt}"))
+    for phase, label in phases:
         speed = {side: [s[phase] for s in taken] for side, taken in samples.items()}
         ratio = spread([a / b for a, b in zip(speed["loom"], speed["llama.cpp"])], 2) if "loom" in speed else "-"
         rss = " / ".join(f"{max(s['rss_mb'] for s in taken):.0f}" for taken in samples.values())

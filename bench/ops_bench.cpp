@@ -21,7 +21,8 @@ std::vector<float> random_floats(std::size_t n, std::uint64_t seed) {
 }
 
 struct Bench {
-  explicit Bench(Isa isa) : pool(ThreadPool::create(1).value()), kernels(*kernels_for(isa).value()), arena(Arena::create(std::size_t{64} << 20).value()) {}
+  explicit Bench(Isa isa)
+      : pool(ThreadPool::create(1).value()), kernels(*kernels_for(isa).value()), arena(Arena::create(std::size_t{64} << 20).value()) {}
   Exec exec(Activations activations = Activations::int16) { return {*pool, kernels, arena, nullptr, activations}; }
   FpEnvironment environment;
   std::unique_ptr<ThreadPool> pool;
@@ -56,8 +57,10 @@ void bench_attention(benchmark::State& state, Isa isa, std::size_t positions) {
   KvCache* const caches[] = {&cache};
   const SequenceRows run{.count = 1, .position = positions - 1};
   const Exec exec = bench.exec();
-  for (auto _ : state) attention(exec, config, {q.data(), 1, 9 * 64}, {k.data(), 1, 3 * 64}, {k.data(), 1, 3 * 64}, {&run, 1}, caches, {out.data(), 1, 9 * 64});
-  state.counters["GB/s"] = benchmark::Counter(static_cast<double>(state.iterations()) * 2e-9 * 4 * 3 * 64 * static_cast<double>(positions), benchmark::Counter::kIsRate);
+  for (auto _ : state)
+    attention(exec, config, {q.data(), 1, 9 * 64}, {k.data(), 1, 3 * 64}, {k.data(), 1, 3 * 64}, {&run, 1}, caches, {out.data(), 1, 9 * 64});
+  state.counters["GB/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * 2e-9 * 4 * 3 * 64 * static_cast<double>(positions), benchmark::Counter::kIsRate);
 }
 
 void bench_norm(benchmark::State& state, Isa isa, std::size_t width) {
@@ -66,23 +69,30 @@ void bench_norm(benchmark::State& state, Isa isa, std::size_t width) {
   std::vector<float> y(width);
   const Exec exec = bench.exec();
   for (auto _ : state) rms_norm(exec, {x.data(), 1, width}, weight.data(), 1e-5f, {y.data(), 1, width});
-  state.counters["GB/s"] = benchmark::Counter(static_cast<double>(state.iterations()) * 8e-9 * static_cast<double>(width), benchmark::Counter::kIsRate);
+  state.counters["GB/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * 8e-9 * static_cast<double>(width), benchmark::Counter::kIsRate);
 }
 
 void register_all() {
   for (const Isa isa : usable_isas()) {
     const std::string target = "/" + std::string(name(isa));
     for (const std::size_t n : {256, 512, 1024})
-      benchmark::RegisterBenchmark(("gemm/float32/" + std::to_string(n) + target).c_str(), bench_matmul, isa, DType::float32, n, n, n, Activations::int16);
-    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int4, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0}) {
+      benchmark::RegisterBenchmark(("gemm/float32/" + std::to_string(n) + target).c_str(), bench_matmul, isa, DType::float32, n, n, n,
+                                   Activations::int16);
+    for (const DType dtype :
+         {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int4, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0}) {
       const std::string type(name(dtype));
       benchmark::RegisterBenchmark(("gemv/" + type + "/8192x2048" + target).c_str(), bench_matmul, isa, dtype, 1, 8192, 2048, Activations::int16);
-      benchmark::RegisterBenchmark(("gemv/" + type + "/256x256" + target).c_str(), bench_matmul, isa, dtype, 1, 256, 256, Activations::int16);  // from cache
+      benchmark::RegisterBenchmark(("gemv/" + type + "/256x256" + target).c_str(), bench_matmul, isa, dtype, 1, 256, 256,
+                                   Activations::int16);  // from cache
       for (const Activations a : {Activations::int8, Activations::int16})
-        benchmark::RegisterBenchmark(("gemm/" + type + (a == Activations::int8 ? " int8" : " int16") + "/128x1536x1536" + target).c_str(), bench_matmul, isa, dtype, 128, 1536, 1536, a);
+        benchmark::RegisterBenchmark(("gemm/" + type + (a == Activations::int8 ? " int8" : " int16") + "/128x1536x1536" + target).c_str(),
+                                     bench_matmul, isa, dtype, 128, 1536, 1536, a);
     }
-    for (const std::size_t positions : {32, 256, 1024, 4096}) benchmark::RegisterBenchmark(("attention/" + std::to_string(positions) + target).c_str(), bench_attention, isa, positions);
-    for (const std::size_t width : {576, 4096}) benchmark::RegisterBenchmark(("rms_norm/" + std::to_string(width) + target).c_str(), bench_norm, isa, width);
+    for (const std::size_t positions : {32, 256, 1024, 4096})
+      benchmark::RegisterBenchmark(("attention/" + std::to_string(positions) + target).c_str(), bench_attention, isa, positions);
+    for (const std::size_t width : {576, 4096})
+      benchmark::RegisterBenchmark(("rms_norm/" + std::to_string(width) + target).c_str(), bench_norm, isa, width);
   }
 }
 

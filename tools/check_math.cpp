@@ -35,15 +35,24 @@ class Mpfr {
 void true_value(const std::string& name, double x, Mpfr& out) {
   const Mpfr in(x);
   const auto r = MPFR_RNDN;
-  if (name == "exp" || name == "exp64") mpfr_exp(out.v, in.v, r);
-  else if (name == "expm1") mpfr_expm1(out.v, in.v, r);
-  else if (name == "log" || name == "log64") mpfr_log(out.v, in.v, r);
-  else if (name == "log1p") mpfr_log1p(out.v, in.v, r);
-  else if (name == "tanh") mpfr_tanh(out.v, in.v, r);
-  else if (name == "erf") mpfr_erf(out.v, in.v, r);
-  else if (name == "sin" || name == "sin64") mpfr_sin(out.v, in.v, r);
-  else if (name == "cos" || name == "cos64") mpfr_cos(out.v, in.v, r);
-  else if (name == "rsqrt") mpfr_rec_sqrt(out.v, in.v, r);
+  if (name == "exp" || name == "exp64")
+    mpfr_exp(out.v, in.v, r);
+  else if (name == "expm1")
+    mpfr_expm1(out.v, in.v, r);
+  else if (name == "log" || name == "log64")
+    mpfr_log(out.v, in.v, r);
+  else if (name == "log1p")
+    mpfr_log1p(out.v, in.v, r);
+  else if (name == "tanh")
+    mpfr_tanh(out.v, in.v, r);
+  else if (name == "erf")
+    mpfr_erf(out.v, in.v, r);
+  else if (name == "sin" || name == "sin64")
+    mpfr_sin(out.v, in.v, r);
+  else if (name == "cos" || name == "cos64")
+    mpfr_cos(out.v, in.v, r);
+  else if (name == "rsqrt")
+    mpfr_rec_sqrt(out.v, in.v, r);
   else if (name == "sigmoid") {
     mpfr_neg(out.v, in.v, r), mpfr_exp(out.v, out.v, r), mpfr_add_ui(out.v, out.v, 1, r), mpfr_ui_div(out.v, 1, out.v, r);
   }
@@ -201,9 +210,8 @@ std::vector<Row> check_all64() {
   std::vector<Row> rows;
   rows.push_back(check64("exp64", exp64, "2^22 samples of +-745, half within +-1", 22,
                          [](Random& r, std::uint64_t i) { return r.signed_unit() * (i % 2 ? 1 : 745); }));
-  rows.push_back(check64("log64", log64, "2^22 samples of all exponents and of [1/2, 2]", 22, [](Random& r, std::uint64_t i) {
-    return i % 2 ? normal_magnitude(r) : std::exp2(r.signed_unit() * (i % 4 ? 1 : 0x1p-8));
-  }));
+  rows.push_back(check64("log64", log64, "2^22 samples of all exponents and of [1/2, 2]", 22,
+                         [](Random& r, std::uint64_t i) { return i % 2 ? normal_magnitude(r) : std::exp2(r.signed_unit() * (i % 4 ? 1 : 0x1p-8)); }));
   const auto angle = [](Random& r, std::uint64_t i) {
     if (i % 4 == 0) return normal_magnitude(r);
     if (i % 4 == 1) return static_cast<double>(r.next() >> 44) * (3.14159265358979323846 / 2);  // beside a multiple of pi/2

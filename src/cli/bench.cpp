@@ -26,7 +26,8 @@ Result<std::pair<double, double>> once(const Options& o, Session& session, std::
   std::vector<std::vector<std::int32_t>> ids(o.batch);
   for (std::size_t s = 0; s < o.batch; ++s) {
     LOOM_TRY_VOID(session.rewind(0, s));
-    for (std::size_t i = 0; i < o.prompt_tokens; ++i) ids[s].push_back(static_cast<std::int32_t>((100 + i * 37 + s * 11) % static_cast<std::size_t>(vocab)));
+    for (std::size_t i = 0; i < o.prompt_tokens; ++i)
+      ids[s].push_back(static_cast<std::int32_t>((100 + i * 37 + s * 11) % static_cast<std::size_t>(vocab)));
   }
   const auto begin = Clock::now();
   for (std::size_t s = 0; s < o.batch; ++s) {
@@ -42,7 +43,8 @@ Result<std::pair<double, double>> once(const Options& o, Session& session, std::
     for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, argmax({logits.row(s), logits.cols}));
   }
   const auto end = Clock::now();
-  return std::pair(static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle), static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end));
+  return std::pair(static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle),
+                   static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end));
 }
 
 Result<int> run(const Options& o) {
@@ -60,14 +62,29 @@ Result<int> run(const Options& o) {
   }
   const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
   if (o.common.json)
-    print_json(Json{{"model", o.model}, {"prefill_tps", median(prefill)}, {"decode_tps", median(decode)}, {"prefill_tps_best", best(prefill)}, {"decode_tps_best", best(decode)},
-                    {"prompt_tokens", o.prompt_tokens}, {"new_tokens", o.new_tokens}, {"batch", o.batch}, {"repeats", o.repeats}, {"load_ms", model.load_ms},
-                    {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6}, {"peak_rss_mb", peak_rss_mb()}, {"threads", session->threads()},
-                    {"isa", name(session->isa())}, {"activations", o.common.activations}, {"cpu", cpu_name()}, {"numerics_version", kNumericsVersion}});
+    print_json(Json{{"model", o.model},
+                    {"prefill_tps", median(prefill)},
+                    {"decode_tps", median(decode)},
+                    {"prefill_tps_best", best(prefill)},
+                    {"decode_tps_best", best(decode)},
+                    {"prompt_tokens", o.prompt_tokens},
+                    {"new_tokens", o.new_tokens},
+                    {"batch", o.batch},
+                    {"repeats", o.repeats},
+                    {"load_ms", model.load_ms},
+                    {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6},
+                    {"peak_rss_mb", peak_rss_mb()},
+                    {"threads", session->threads()},
+                    {"isa", name(session->isa())},
+                    {"activations", o.common.activations},
+                    {"cpu", cpu_name()},
+                    {"numerics_version", kNumericsVersion}});
   else
-    std::printf("%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best %.1f)\nload %.1f ms, weights %.1f MB, peak %.1f MB\n", cpu_name().c_str(),
-                std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens, median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
-                static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+    std::printf(
+        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best %.1f)\nload %.1f ms, weights %.1f MB, "
+        "peak %.1f MB\n",
+        cpu_name().c_str(), std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens, median(prefill), best(prefill),
+        o.new_tokens, median(decode), best(decode), model.load_ms, static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
   return kOk;
 }
 

@@ -50,15 +50,25 @@ class Chat {
   // False to leave.
   bool command(const std::string& line) {
     const std::size_t blank = line.find(' ');
-    const std::string word = line.substr(0, blank), rest = blank == line.npos ? "" : line.substr(line.find_first_not_of(' ', blank) == line.npos ? line.size() : line.find_first_not_of(' ', blank));
+    const std::string word = line.substr(0, blank),
+                      rest = blank == line.npos
+                                 ? ""
+                                 : line.substr(line.find_first_not_of(' ', blank) == line.npos ? line.size() : line.find_first_not_of(' ', blank));
     if (word == "/quit" || word == "/exit") return false;
-    if (word == "/help") std::printf("%s", kHelp);
-    else if (word == "/reset") reset(), note("The conversation is empty.");
-    else if (word == "/system") system_ = rest, reset(), note(system_.empty() ? "No system message." : "System message set; the conversation is empty.");
-    else if (word == "/stats") stats();
-    else if (word == "/save") outcome(save(rest), "Saved.");
-    else if (word == "/load") outcome(load(rest), "Loaded.");
-    else note("Unknown command " + word + "; /help lists them.");
+    if (word == "/help")
+      std::printf("%s", kHelp);
+    else if (word == "/reset")
+      reset(), note("The conversation is empty.");
+    else if (word == "/system")
+      system_ = rest, reset(), note(system_.empty() ? "No system message." : "System message set; the conversation is empty.");
+    else if (word == "/stats")
+      stats();
+    else if (word == "/save")
+      outcome(save(rest), "Saved.");
+    else if (word == "/load")
+      outcome(load(rest), "Loaded.");
+    else
+      note("Unknown command " + word + "; /help lists them.");
     return true;
   }
 
@@ -85,7 +95,8 @@ class Chat {
       same = 0;
     }
     if (ids.size() >= session_.context_tokens())
-      return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(), session_.context_tokens());
+      return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(),
+                  session_.context_tokens());
     clear_interrupt();
     auto generated = generate(session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, [](std::string_view piece) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
@@ -175,8 +186,8 @@ Result<int> run(const Options& o) {
     return chat.was_stopped() ? kInterrupted : kOk;
   }
   if (terminal)
-    std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold, o.model.substr(o.model.find_last_of('/') + 1).c_str(), c.reset,
-                model.format.c_str(), session->threads());
+    std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
+                o.model.substr(o.model.find_last_of('/') + 1).c_str(), c.reset, model.format.c_str(), session->threads());
   const std::string prompt = terminal ? fmt::format("{}> {}", c.green, c.reset) : "";
   for (std::string line; read_line(prompt.c_str(), line);) {
     if (line.empty()) continue;

@@ -27,11 +27,14 @@ void on_interrupt(int) {
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)");
-  app.add_option("--activations", options.activations, "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
-      ->check(CLI::IsMember({"int16", "int8"}))->capture_default_str();
+  app.add_option("--activations", options.activations,
+                 "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
+      ->check(CLI::IsMember({"int16", "int8"}))
+      ->capture_default_str();
   app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
   if (!runs_model) return;
-  app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))->check(CLI::Range(1, 1 << 24));
+  app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
+      ->check(CLI::Range(1, 1 << 24));
   app.add_option("--dtype", options.dtype, "Quantise the weights on load: float32, float16, bfloat16, int8, int4, q8_0, q4_0, q4_1, tq2_0");
 }
 
@@ -101,7 +104,7 @@ void Progress::update(double fraction, const std::string& note) {
 
 void watch_interrupts(std::atomic<bool>* session_cancel) {
   g_session_cancel = session_cancel;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
 }
@@ -160,7 +163,8 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
     std::int64_t value = 0;
     const std::size_t begin = i;
     for (; i < text.size() && text[i] >= '0' && text[i] <= '9' && value < (std::int64_t{1} << 31); ++i) value = value * 10 + (text[i] - '0');
-    if (i == begin || value >= (std::int64_t{1} << 31)) return fail(Code::InvalidArgument, "\"{}\" at position {} is no token id", text.substr(begin, 20), begin);
+    if (i == begin || value >= (std::int64_t{1} << 31))
+      return fail(Code::InvalidArgument, "\"{}\" at position {} is no token id", text.substr(begin, 20), begin);
     ids.push_back(static_cast<std::int32_t>(value));
   }
   if (ids.empty()) return fail(Code::InvalidArgument, "no token ids given");
@@ -175,7 +179,7 @@ TemplateTime local_time_now() {
 }
 
 double peak_rss_mb() {
-  struct rusage usage {};
+  struct rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }

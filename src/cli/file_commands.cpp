@@ -41,22 +41,39 @@ Result<int> run_inspect(const InspectOptions& o) {
     Json types = Json::object(), tensors = Json::array();
     for (const auto& [type, entry] : by_type) types[type] = Json{{"tensors", entry.first}, {"bytes", entry.second}};
     if (o.tensors)
-      for (const SourceTensor& t : source.tensors) tensors.push_back(Json{{"name", t.name}, {"dtype", name(t.dtype)}, {"shape", t.shape}, {"bytes", t.bytes.size()}});
-    Json out{{"path", o.model}, {"architecture", c.architecture}, {"layers", c.num_hidden_layers}, {"hidden_size", c.hidden_size}, {"intermediate_size", c.intermediate_size},
-             {"heads", c.num_attention_heads}, {"kv_heads", c.num_key_value_heads}, {"head_dim", c.head_dim}, {"vocab_size", c.vocab_size},
-             {"context", c.max_position_embeddings}, {"rope_theta", c.rope_theta}, {"sliding_window", c.sliding_window}, {"tied_head", c.tie_word_embeddings},
-             {"parameters", parameters}, {"weight_bytes", bytes}, {"types", std::move(types)}};
+      for (const SourceTensor& t : source.tensors)
+        tensors.push_back(Json{{"name", t.name}, {"dtype", name(t.dtype)}, {"shape", t.shape}, {"bytes", t.bytes.size()}});
+    Json out{{"path", o.model},
+             {"architecture", c.architecture},
+             {"layers", c.num_hidden_layers},
+             {"hidden_size", c.hidden_size},
+             {"intermediate_size", c.intermediate_size},
+             {"heads", c.num_attention_heads},
+             {"kv_heads", c.num_key_value_heads},
+             {"head_dim", c.head_dim},
+             {"vocab_size", c.vocab_size},
+             {"context", c.max_position_embeddings},
+             {"rope_theta", c.rope_theta},
+             {"sliding_window", c.sliding_window},
+             {"tied_head", c.tie_word_embeddings},
+             {"parameters", parameters},
+             {"weight_bytes", bytes},
+             {"types", std::move(types)}};
     if (o.tensors) out["tensors"] = std::move(tensors);
     print_json(out);
     return kOk;
   }
-  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", o.model.c_str(), c.architecture.c_str(), static_cast<double>(parameters) / 1e6, static_cast<double>(bytes) / 1e6);
-  std::printf("%ld layers, width %ld, feed-forward %ld, %ld heads (%ld key-value) of %ld, vocabulary %ld, context %ld\n", static_cast<long>(c.num_hidden_layers), static_cast<long>(c.hidden_size),
-              static_cast<long>(c.intermediate_size), static_cast<long>(c.num_attention_heads), static_cast<long>(c.num_key_value_heads), static_cast<long>(c.head_dim),
+  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", o.model.c_str(), c.architecture.c_str(), static_cast<double>(parameters) / 1e6,
+              static_cast<double>(bytes) / 1e6);
+  std::printf("%ld layers, width %ld, feed-forward %ld, %ld heads (%ld key-value) of %ld, vocabulary %ld, context %ld\n",
+              static_cast<long>(c.num_hidden_layers), static_cast<long>(c.hidden_size), static_cast<long>(c.intermediate_size),
+              static_cast<long>(c.num_attention_heads), static_cast<long>(c.num_key_value_heads), static_cast<long>(c.head_dim),
               static_cast<long>(c.vocab_size), static_cast<long>(c.max_position_embeddings));
-  for (const auto& [type, entry] : by_type) std::printf("  %-10s %4zu tensors %10.2f MB\n", type.c_str(), entry.first, static_cast<double>(entry.second) / 1e6);
+  for (const auto& [type, entry] : by_type)
+    std::printf("  %-10s %4zu tensors %10.2f MB\n", type.c_str(), entry.first, static_cast<double>(entry.second) / 1e6);
   if (o.tensors)
-    for (const SourceTensor& t : source.tensors) std::printf("  %-48s %-9s %s\n", t.name.c_str(), std::string(name(t.dtype)).c_str(), shape_text(t.shape).c_str());
+    for (const SourceTensor& t : source.tensors)
+      std::printf("  %-48s %-9s %s\n", t.name.c_str(), std::string(name(t.dtype)).c_str(), shape_text(t.shape).c_str());
   return kOk;
 }
 
@@ -96,13 +113,14 @@ Result<int> run_quantize(const QuantizeOptions& o) {
       LOOM_TRY_VOID(writer.add_tensor(t.name, t.dtype, t.shape(), t.bytes));
       continue;
     }
-    LOOM_TRY_VOID(writer.add_tensor(t.name, dtype, t.shape(), [&t, dtype, &bar, &done, total = file.tensors().size()]() -> Result<std::vector<std::byte>> {
-      bar.update(static_cast<double>(++done) / static_cast<double>(total));
-      if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
-      auto bytes = requantized(t, dtype);
-      if (!bytes) return at(std::string(t.name), std::move(bytes).error());
-      return bytes;
-    }));
+    LOOM_TRY_VOID(
+        writer.add_tensor(t.name, dtype, t.shape(), [&t, dtype, &bar, &done, total = file.tensors().size()]() -> Result<std::vector<std::byte>> {
+          bar.update(static_cast<double>(++done) / static_cast<double>(total));
+          if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
+          auto bytes = requantized(t, dtype);
+          if (!bytes) return at(std::string(t.name), std::move(bytes).error());
+          return bytes;
+        }));
   }
   watch_interrupts(nullptr);
   LOOM_TRY_VOID(writer.write(o.output));

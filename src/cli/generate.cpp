@@ -26,15 +26,27 @@ Result<std::string> prompt_text(const Options& o, const LanguageModel& model) {
 
 Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g) {
   const auto rate = [](std::size_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
-  Json j{{"text", g.text}, {"ids", g.ids}, {"prompt_tokens", g.prompt_tokens}, {"generated_tokens", g.ids.size()}, {"stop_reason", g.stop_reason},
-         {"hash", to_hex(g.hash)}, {"prefill_tps", rate(g.prompt_tokens, g.prefill_seconds)}, {"decode_tps", rate(g.decode_steps, g.decode_seconds)},
-         {"load_ms", model.load_ms}, {"peak_rss_mb", peak_rss_mb()}, {"isa", name(session.isa())}, {"activations", session.activations() == Activations::int8 ? "int8" : "int16"}, {"threads", session.threads()},
-         {"numerics_version", kNumericsVersion}, {"model", model.path}};
+  Json j{{"text", g.text},
+         {"ids", g.ids},
+         {"prompt_tokens", g.prompt_tokens},
+         {"generated_tokens", g.ids.size()},
+         {"stop_reason", g.stop_reason},
+         {"hash", to_hex(g.hash)},
+         {"prefill_tps", rate(g.prompt_tokens, g.prefill_seconds)},
+         {"decode_tps", rate(g.decode_steps, g.decode_seconds)},
+         {"load_ms", model.load_ms},
+         {"peak_rss_mb", peak_rss_mb()},
+         {"isa", name(session.isa())},
+         {"activations", session.activations() == Activations::int8 ? "int8" : "int16"},
+         {"threads", session.threads()},
+         {"numerics_version", kNumericsVersion},
+         {"model", model.path}};
   if (o.generation.logprobs > 0) {
     Json list = Json::array();
     for (std::size_t i = 0; i < g.logprobs.size(); ++i) {
       Json entry{{"id", g.logprobs[i][0].id}, {"logprob", g.logprobs[i][0].logprob}, {"top", Json::array()}};
-      for (std::size_t k = 1; k < g.logprobs[i].size(); ++k) entry["top"].push_back(Json{{"id", g.logprobs[i][k].id}, {"logprob", g.logprobs[i][k].logprob}});
+      for (std::size_t k = 1; k < g.logprobs[i].size(); ++k)
+        entry["top"].push_back(Json{{"id", g.logprobs[i][k].id}, {"logprob", g.logprobs[i][k].logprob}});
       list.push_back(std::move(entry));
     }
     j["logprobs"] = std::move(list);
@@ -63,8 +75,10 @@ Result<int> run(const Options& o) {
   } else {
     std::printf("\n");
     if (!o.common.quiet && stderr_is_terminal())
-      std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s]\n", g.prompt_tokens, static_cast<double>(g.prompt_tokens) / g.prefill_seconds,
-                   g.ids.size(), g.decode_seconds > 0 ? static_cast<double>(g.decode_steps) / g.decode_seconds : 0.0, g.stop_reason.c_str(), to_hex(g.hash).c_str());
+      std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s]\n", g.prompt_tokens,
+                   static_cast<double>(g.prompt_tokens) / g.prefill_seconds, g.ids.size(),
+                   g.decode_seconds > 0 ? static_cast<double>(g.decode_steps) / g.decode_seconds : 0.0, g.stop_reason.c_str(),
+                   to_hex(g.hash).c_str());
   }
   return interrupted() ? kInterrupted : kOk;
 }

@@ -52,7 +52,8 @@ struct GenerationFlags {
       const std::size_t colon = entry.find(':');
       char* end = nullptr;
       const float bias = colon == entry.npos ? 0.0f : std::strtof(entry.c_str() + colon + 1, &end);
-      if (end == nullptr || *end != '\0' || end == entry.c_str() + colon + 1) return fail(Code::InvalidArgument, "--logit-bias {}: expected ID:BIAS", entry);
+      if (end == nullptr || *end != '\0' || end == entry.c_str() + colon + 1)
+        return fail(Code::InvalidArgument, "--logit-bias {}: expected ID:BIAS", entry);
       LOOM_TRY(const auto ids, parse_ids(entry.substr(0, colon)));
       o.sampling.logit_bias.emplace_back(ids[0], bias);
     }

@@ -30,10 +30,17 @@ Result<int> run_verify(const VerifyOptions& o) {
   const bool pass = digest == kGoldenDigest;
   if (o.table) std::printf("%s", table.c_str());
   if (o.common.json)
-    print_json(Json{{"digest", digest}, {"expected", kGoldenDigest}, {"pass", pass}, {"isa", name(run.isa.value_or(best_isa()))}, {"threads", run.threads}, {"numerics_version", kNumericsVersion}});
+    print_json(Json{{"digest", digest},
+                    {"expected", kGoldenDigest},
+                    {"pass", pass},
+                    {"isa", name(run.isa.value_or(best_isa()))},
+                    {"threads", run.threads},
+                    {"numerics_version", kNumericsVersion}});
   else if (!o.table)
-    std::printf("%s  %s  (%s, %d threads, numerics version %u)\n", pass ? "PASS" : "FAIL", digest.c_str(), std::string(name(run.isa.value_or(best_isa()))).c_str(), run.threads, kNumericsVersion);
-  if (!pass && !o.common.json) std::fprintf(stderr, "loom: expected %s; loom verify --table prints every case: compare it with tests/determinism/hashes.tsv\n", kGoldenDigest);
+    std::printf("%s  %s  (%s, %d threads, numerics version %u)\n", pass ? "PASS" : "FAIL", digest.c_str(),
+                std::string(name(run.isa.value_or(best_isa()))).c_str(), run.threads, kNumericsVersion);
+  if (!pass && !o.common.json)
+    std::fprintf(stderr, "loom: expected %s; loom verify --table prints every case: compare it with tests/determinism/hashes.tsv\n", kGoldenDigest);
   return pass ? kOk : kFailed;
 }
 
@@ -56,20 +63,29 @@ Result<int> run_audit(const CommonOptions& o) {
   for (const Isa isa : usable_isas()) isas.push_back(name(isa));
   const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   const double memory = pages > 0 && page > 0 ? static_cast<double>(pages) * static_cast<double>(page) / 1e6 : 0;
-  const Json out{{"cpu", cpu_name()}, {"physical_cores", ThreadPool::default_threads()}, {"memory_mb", memory}, {"caches", caches}, {"isas", isas}, {"chosen_isa", name(best_isa())},
+  const Json out{{"cpu", cpu_name()},
+                 {"physical_cores", ThreadPool::default_threads()},
+                 {"memory_mb", memory},
+                 {"caches", caches},
+                 {"isas", isas},
+                 {"chosen_isa", name(best_isa())},
                  {"tiles", Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
-                 {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}, {"version", LOOM_VERSION}, {"numerics_version", kNumericsVersion}};
+                 {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
+                 {"version", LOOM_VERSION},
+                 {"numerics_version", kNumericsVersion}};
   if (o.json) {
     print_json(out);
     return kOk;
   }
   std::printf("%s, %d physical cores, %.0f MB of memory\n", cpu_name().c_str(), ThreadPool::default_threads(), memory);
-  for (const Json& c : caches) std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(), as_string(c["size"])->c_str());
+  for (const Json& c : caches)
+    std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(), as_string(c["size"])->c_str());
   std::printf("instruction sets:");
   for (const Isa isa : usable_isas()) std::printf(" %s", std::string(name(isa)).c_str());
   std::printf("; %s is used\n", std::string(name(best_isa())).c_str());
   std::printf("panels of %zu rows, blocks of %zu columns, cache blocks of %zu positions\n", kPanelRows, kBlockCols, kCacheBlock);
-  std::printf("huge pages: %s\nloom %s, numerics version %u\n", first_line("/sys/kernel/mm/transparent_hugepage/enabled").c_str(), LOOM_VERSION, kNumericsVersion);
+  std::printf("huge pages: %s\nloom %s, numerics version %u\n", first_line("/sys/kernel/mm/transparent_hugepage/enabled").c_str(), LOOM_VERSION,
+              kNumericsVersion);
   return kOk;
 }
 

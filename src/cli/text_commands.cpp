@@ -33,16 +33,25 @@ Result<int> run_logits(const LogitsOptions& o) {
   hash.update_floats(row);
   const std::string digest = to_hex(hash.finish());
   const std::vector<TokenLogprob> best = logprobs(row, -1, o.top);
-  const auto text = [&](std::int32_t id) { return model.tokenizer ? model.tokenizer->decode(std::span(&id, 1), {.skip_special_tokens = false}) : std::string(); };
+  const auto text = [&](std::int32_t id) {
+    return model.tokenizer ? model.tokenizer->decode(std::span(&id, 1), {.skip_special_tokens = false}) : std::string();
+  };
   if (o.common.json) {
     Json top = Json::array();
     for (const TokenLogprob& t : best)
       top.push_back(Json{{"id", t.id}, {"logit", row[static_cast<std::size_t>(t.id)]}, {"logprob", t.logprob}, {"text", text(t.id)}});
-    print_json(Json{{"prompt_tokens", ids.size()}, {"ids", ids}, {"top", std::move(top)}, {"hash", digest}, {"vocab_size", row.size()}, {"isa", name(session->isa())},
-                    {"threads", session->threads()}, {"numerics_version", kNumericsVersion}});
+    print_json(Json{{"prompt_tokens", ids.size()},
+                    {"ids", ids},
+                    {"top", std::move(top)},
+                    {"hash", digest},
+                    {"vocab_size", row.size()},
+                    {"isa", name(session->isa())},
+                    {"threads", session->threads()},
+                    {"numerics_version", kNumericsVersion}});
     return kOk;
   }
-  for (const TokenLogprob& t : best) std::printf("%8d  %12.6f  %10.6f  %s\n", t.id, row[static_cast<std::size_t>(t.id)], t.logprob, dump_json(text(t.id)).c_str());
+  for (const TokenLogprob& t : best)
+    std::printf("%8d  %12.6f  %10.6f  %s\n", t.id, row[static_cast<std::size_t>(t.id)], t.logprob, dump_json(text(t.id)).c_str());
   std::printf("hash %s\n", digest.c_str());
   return kOk;
 }
@@ -75,7 +84,8 @@ Result<int> run_detokenize(const TokenizeOptions& o) {
   LOOM_TRY(const std::string input, read_input(o.ids, o.file));
   LOOM_TRY(const auto ids, parse_ids(input));
   for (const std::int32_t id : ids)
-    if (static_cast<std::size_t>(id) >= tokenizer->vocab_size()) return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, tokenizer->vocab_size());
+    if (static_cast<std::size_t>(id) >= tokenizer->vocab_size())
+      return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, tokenizer->vocab_size());
   const std::string text = tokenizer->decode(ids, {.skip_special_tokens = o.skip_special});
   if (o.common.json)
     print_json(Json{{"text", text}});
@@ -122,7 +132,13 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
   }
   const double perplexity = exp64(sum / static_cast<double>(count));
   if (o.common.json)
-    print_json(Json{{"perplexity", perplexity}, {"tokens", ids.size()}, {"scored", count}, {"window", o.window}, {"windows", windows}, {"window_nll", std::move(means)}, {"numerics_version", kNumericsVersion}});
+    print_json(Json{{"perplexity", perplexity},
+                    {"tokens", ids.size()},
+                    {"scored", count},
+                    {"window", o.window},
+                    {"windows", windows},
+                    {"window_nll", std::move(means)},
+                    {"numerics_version", kNumericsVersion}});
   else
     std::printf("perplexity %.4f over %zu tokens in %zu windows of %zu\n", perplexity, count, windows, o.window);
   return kOk;

@@ -64,11 +64,11 @@ template <class... Args>
 
 // LOOM_TRY(auto header, read_header(bytes)); or LOOM_TRY_VOID(check(bytes)); passes an error up.
 #define LOOM_TRY(declaration, ...) LOOM_TRY_(LOOM_JOIN(loom_try_, __LINE__), declaration, __VA_ARGS__)
-#define LOOM_TRY_(name, declaration, ...)                              \
-  auto name = (__VA_ARGS__);                                           \
-  if (!name) return ::tl::make_unexpected(std::move(name).error());    \
+#define LOOM_TRY_(name, declaration, ...)                           \
+  auto name = (__VA_ARGS__);                                        \
+  if (!name) return ::tl::make_unexpected(std::move(name).error()); \
   declaration = std::move(*name)
-#define LOOM_TRY_VOID(...)                                             \
+#define LOOM_TRY_VOID(...) \
   if (auto loom_try_void = (__VA_ARGS__); !loom_try_void) return ::tl::make_unexpected(std::move(loom_try_void).error())
 
 // For broken invariants of ours only, never for input. Stays on in release: it guards memory.

@@ -127,8 +127,6 @@ std::optional<bool> as_bool(const Json& value) {
 
 const std::string* as_string(const Json& value) { return value.get_ptr<const Json::string_t*>(); }
 
-std::string dump_json(const Json& value, int indent) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump_json(const Json& value, int indent) { return value.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace loom

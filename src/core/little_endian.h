@@ -10,7 +10,7 @@ namespace loom {
 
 template <std::size_t kBytes>
 using UnsignedOf = std::conditional_t<kBytes == 1, std::uint8_t,
-    std::conditional_t<kBytes == 2, std::uint16_t, std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
+                                      std::conditional_t<kBytes == 2, std::uint16_t, std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
 
 template <class T>
 T load_le(const std::byte* from) {

@@ -41,9 +41,7 @@ struct RandomStream {
     return philox4x32(seed, {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(domain) << 16 | high, step, site})[element % 4];
   }
   // In (0, 1), exact in f32.
-  constexpr float uniform(std::uint64_t element) const {
-    return (static_cast<float>(word(element) >> 9) + 0.5f) * 0x1p-23f;
-  }
+  constexpr float uniform(std::uint64_t element) const { return (static_cast<float>(word(element) >> 9) + 0.5f) * 0x1p-23f; }
   // Below `bound`.
   constexpr std::uint32_t below(std::uint64_t element, std::uint32_t bound) const {
     return static_cast<std::uint32_t>((std::uint64_t{word(element)} * bound) >> 32);

@@ -11,9 +11,18 @@ namespace {
 constexpr std::size_t kNumBlockFormats = kNumDTypes - kNumTypes;
 // In enumerator order: q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k tq1_0 tq2_0 mxfp4.
 constexpr std::array<BlockLayout, kNumBlockFormats> kLayouts = {{
-    {32, 32, false, 4, 8, -8, 7}, {32, 32, true, 4, 0, 0, 15}, {32, 32, false, 5, 16, -16, 15}, {32, 32, true, 5, 0, 0, 31},
-    {32, 32, false, 8, 0, -128, 127}, {256, 16, true, 2, 0, 0, 3}, {256, 16, false, 3, 4, -4, 3}, {256, 32, true, 4, 0, 0, 15},
-    {256, 32, true, 5, 0, 0, 31}, {256, 16, false, 6, 32, -32, 31}, {256, 256, false, 2, 1, -1, 1}, {256, 256, false, 2, 1, -1, 2},
+    {32, 32, false, 4, 8, -8, 7},
+    {32, 32, true, 4, 0, 0, 15},
+    {32, 32, false, 5, 16, -16, 15},
+    {32, 32, true, 5, 0, 0, 31},
+    {32, 32, false, 8, 0, -128, 127},
+    {256, 16, true, 2, 0, 0, 3},
+    {256, 16, false, 3, 4, -4, 3},
+    {256, 32, true, 4, 0, 0, 15},
+    {256, 32, true, 5, 0, 0, 31},
+    {256, 16, false, 6, 32, -32, 31},
+    {256, 256, false, 2, 1, -1, 1},
+    {256, 256, false, 2, 1, -1, 2},
     {32, 32, false, 4, 0, -12, 12},
 }};
 static_assert([] {
@@ -139,9 +148,15 @@ void unpack_block(DType format, const std::byte* block, std::int8_t* codes, floa
     for (std::size_t s = 0; s < layout.sub_blocks(); ++s) mins[s] = 0.0f;
   switch (format) {
     case DType::q4_0: scales[0] = half(block); return nibbles(block + 2, codes, 8);
-    case DType::q4_1: scales[0] = half(block); mins[0] = half(block + 2); return nibbles(block + 4, codes, 0);
+    case DType::q4_1:
+      scales[0] = half(block);
+      mins[0] = half(block + 2);
+      return nibbles(block + 4, codes, 0);
     case DType::q5_0: scales[0] = half(block); return five_bits(block + 2, block + 6, codes, 16);
-    case DType::q5_1: scales[0] = half(block); mins[0] = half(block + 2); return five_bits(block + 4, block + 8, codes, 0);
+    case DType::q5_1:
+      scales[0] = half(block);
+      mins[0] = half(block + 2);
+      return five_bits(block + 4, block + 8, codes, 0);
     case DType::q8_0:
       scales[0] = half(block);
       for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::int8_t>(u8(block + 2 + i));
@@ -152,9 +167,7 @@ void unpack_block(DType format, const std::byte* block, std::int8_t* codes, floa
     case DType::q5_k: return q5_k(block, codes, scales, mins);
     case DType::q6_k: return q6_k(block, codes, scales);
     case DType::tq1_0: scales[0] = half(block + 52); return tq1_0(block, codes);
-    case DType::tq2_0:
-      scales[0] = half(block + 64);
-      return two_bits(block, [&](unsigned e, unsigned q) { codes[e] = code(q, 1); });
+    case DType::tq2_0: scales[0] = half(block + 64); return two_bits(block, [&](unsigned e, unsigned q) { codes[e] = code(q, 1); });
     case DType::mxfp4: return mxfp4(block, codes, scales);
     default: return;
   }
@@ -252,7 +265,11 @@ void encode_tq2_0(const float* x, std::byte* to) {
 }  // namespace
 
 Result<void> encode_block_row(DType format, std::span<const float> from, std::byte* to) {
-  void (*encode)(const float*, std::byte*) = format == DType::q8_0 ? encode_q8_0 : format == DType::q4_0 ? encode_q4_0 : format == DType::q4_1 ? encode_q4_1 : format == DType::tq2_0 ? encode_tq2_0 : nullptr;
+  void (*encode)(const float*, std::byte*) = format == DType::q8_0    ? encode_q8_0
+                                             : format == DType::q4_0  ? encode_q4_0
+                                             : format == DType::q4_1  ? encode_q4_1
+                                             : format == DType::tq2_0 ? encode_tq2_0
+                                                                      : nullptr;
   if (!encode) return fail(Code::Unsupported, "{} cannot be written; q8_0, q4_0, q4_1 and tq2_0 can", name(format));
   const std::size_t elements = info(format).block_elements;
   if (from.size() % elements != 0)
@@ -261,8 +278,7 @@ Result<void> encode_block_row(DType format, std::span<const float> from, std::by
   for (std::size_t done = 0; done < from.size(); done += elements, to += info(format).block_bytes) {
     for (std::size_t e = 0; e < elements; ++e) {
       block[e] = snapped(from[done + e]);
-      if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u)
-        return fail(Code::NonFinite, "element {} is not finite", done + e);
+      if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u) return fail(Code::NonFinite, "element {} is not finite", done + e);
       block[e] = block[e] > kHuge ? kHuge : block[e] < -kHuge ? -kHuge : block[e];
     }
     encode(block.data(), to);

@@ -17,10 +17,10 @@ struct Format {
   std::vector<std::size_t> scales_at;  // offsets of the f16 scales in a block
 };
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {
-      {DType::q4_0, {0}}, {DType::q4_1, {0, 2}}, {DType::q5_0, {0}}, {DType::q5_1, {0, 2}}, {DType::q8_0, {0}},
-      {DType::q2_k, {80, 82}}, {DType::q3_k, {108}}, {DType::q4_k, {0, 2}}, {DType::q5_k, {0, 2}}, {DType::q6_k, {208}},
-      {DType::tq1_0, {52}}, {DType::tq2_0, {64}}, {DType::mxfp4, {}}};
+  static const std::vector<Format> all = {{DType::q4_0, {0}},    {DType::q4_1, {0, 2}},   {DType::q5_0, {0}},   {DType::q5_1, {0, 2}},
+                                          {DType::q8_0, {0}},    {DType::q2_k, {80, 82}}, {DType::q3_k, {108}}, {DType::q4_k, {0, 2}},
+                                          {DType::q5_k, {0, 2}}, {DType::q6_k, {208}},    {DType::tq1_0, {52}}, {DType::tq2_0, {64}},
+                                          {DType::mxfp4, {}}};
   return all;
 }
 
@@ -33,8 +33,10 @@ std::vector<std::byte> random_blocks(const Format& format, std::size_t format_in
     for (std::size_t k = 0; k < format.scales_at.size(); ++k) {
       std::byte* at = raw.data() + b * size + format.scales_at[k];
       auto h = load_le<std::uint16_t>(at);
-      if (b % 8 == 0) h = kEdges[(b / 8 + k) % 8];
-      else if ((h & 0x7c00) == 0x7c00) h = static_cast<std::uint16_t>(h & 0xbfff);
+      if (b % 8 == 0)
+        h = kEdges[(b / 8 + k) % 8];
+      else if ((h & 0x7c00) == 0x7c00)
+        h = static_cast<std::uint16_t>(h & 0xbfff);
       store_le(at, h);
     }
   return raw;
@@ -46,9 +48,12 @@ std::vector<float> test_weights(std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
     x[i] = (static_cast<float>(splitmix(7, i) >> 40) * 0x1p-24f - 0.5f) * std::ldexp(1.0f, static_cast<int>(i / 256 % 24) - 12);
   for (std::size_t i = 0; i < n; ++i) {
-    if (i % 512 < 32) x[i] = 0.75f;
-    else if (i % 512 < 64) x[i] = 0.0f;
-    else if (i % 512 < 96) x[i] = i % 2 == 0 ? -1.5f : 1.5f;
+    if (i % 512 < 32)
+      x[i] = 0.75f;
+    else if (i % 512 < 64)
+      x[i] = 0.0f;
+    else if (i % 512 < 96)
+      x[i] = i % 2 == 0 ? -1.5f : 1.5f;
   }
   return x;
 }
@@ -84,7 +89,9 @@ TEST(BlockFormats, D_26_parts_lie_in_the_stated_ranges) {
       for (std::size_t s = 0; s < layout.sub_blocks(); ++s) {
         const float size = std::abs(scales[s]);
         ASSERT_TRUE(size == 0.0f || size >= 0x1p-24f) << name(dtype);  // numerics 1.2
-        if (!layout.has_min) { ASSERT_EQ(std::bit_cast<std::uint32_t>(mins[s]), 0u); }
+        if (!layout.has_min) {
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(mins[s]), 0u);
+        }
       }
     }
     EXPECT_EQ(low, layout.code_low) << name(dtype);

@@ -12,10 +12,41 @@
 namespace loom {
 
 enum class DType : std::uint8_t {
-  float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, int64, int32, int16, int8, uint64, uint32, uint16, uint8,
-  int4, uint4, fp4, int2, uint2, ternary, binary,
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  fp8e4m3,
+  fp8e5m2,
+  int64,
+  int32,
+  int16,
+  int8,
+  uint64,
+  uint32,
+  uint16,
+  uint8,
+  int4,
+  uint4,
+  fp4,
+  int2,
+  uint2,
+  ternary,
+  binary,
   // Block formats: a matrix may keep them packed (D-26); they are no types to compute or train in.
-  q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, tq1_0, tq2_0, mxfp4,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  tq1_0,
+  tq2_0,
+  mxfp4,
 };
 inline constexpr std::size_t kNumTypes = 21;
 inline constexpr std::size_t kNumDTypes = 34;
@@ -75,11 +106,13 @@ constexpr const DTypeInfo& info(DType t) { return kDTypes[index(t)]; }
 constexpr std::string_view name(DType t) { return info(t).name; }
 constexpr bool is_block_format(DType t) { return info(t).compute == ComputeClass::Block; }
 
-static_assert([] {
-  for (std::size_t i = 0; i < kNumDTypes; ++i)
-    if (index(kDTypes[i].dtype) != i) return false;
-  return true;
-}(), "kDTypes stands in enumerator order");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kNumDTypes; ++i)
+        if (index(kDTypes[i].dtype) != i) return false;
+      return true;
+    }(),
+    "kDTypes stands in enumerator order");
 
 // Case-insensitive; '_' and '-' are ignored. UnknownName with the list of names.
 Result<DType> dtype_from_name(std::string_view text);

@@ -55,14 +55,24 @@ TEST(FloatCodecs, D_04_1_every_code_and_every_rounding_border) {
 TEST(FloatCodecs, EveryCodeReturnsToItself) {
   for (unsigned c = 0; c < 65536; ++c) {
     const auto code = static_cast<std::uint16_t>(c);
-    if (const float h = float16_to_float(code); !std::isnan(h)) { ASSERT_EQ(float_to_float16(h), code); }
-    if (const float b = bfloat16_to_float(code); !std::isnan(b)) { ASSERT_EQ(float_to_bfloat16(b), code); }
+    if (const float h = float16_to_float(code); !std::isnan(h)) {
+      ASSERT_EQ(float_to_float16(h), code);
+    }
+    if (const float b = bfloat16_to_float(code); !std::isnan(b)) {
+      ASSERT_EQ(float_to_bfloat16(b), code);
+    }
   }
   for (unsigned c = 0; c < 256; ++c) {
     const auto code = static_cast<std::uint8_t>(c);
-    if (const float v = Fp8E4M3::decode(code); !std::isnan(v)) { ASSERT_EQ(Fp8E4M3::encode(v), code); }
-    if (const float v = Fp8E5M2::decode(code); std::isfinite(v)) { ASSERT_EQ(Fp8E5M2::encode(v), code); }
-    if (c < 16) { ASSERT_EQ(Fp4E2M1::encode(Fp4E2M1::decode(code)), code); }
+    if (const float v = Fp8E4M3::decode(code); !std::isnan(v)) {
+      ASSERT_EQ(Fp8E4M3::encode(v), code);
+    }
+    if (const float v = Fp8E5M2::decode(code); std::isfinite(v)) {
+      ASSERT_EQ(Fp8E5M2::encode(v), code);
+    }
+    if (c < 16) {
+      ASSERT_EQ(Fp4E2M1::encode(Fp4E2M1::decode(code)), code);
+    }
   }
 }
 

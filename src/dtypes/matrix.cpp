@@ -259,7 +259,8 @@ Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols, s
   }
   if (m.layout_.kind == PanelKind::RowBytes) {
     // One i32 holds the sum of a whole row: 127 * 128 * 2^17 is its limit.
-    if (cols > (std::size_t{1} << 17)) return fail(Code::Unsupported, "int8 rows of {} columns: at most {} are summed exactly", cols, std::size_t{1} << 17);
+    if (cols > (std::size_t{1} << 17))
+      return fail(Code::Unsupported, "int8 rows of {} columns: at most {} are summed exactly", cols, std::size_t{1} << 17);
     LOOM_TRY(m.row_scales_, Buffer::create(m.panels() * kPanelRows * sizeof(float)));
   }
   return m;
@@ -269,7 +270,8 @@ Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes
                                    std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool) {
   LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
   LOOM_TRY(const std::size_t expected, checked_mul(stride, rows));
-  if (bytes.size() != expected) return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(), name(dtype), rows, cols, expected);
+  if (bytes.size() != expected)
+    return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(), name(dtype), rows, cols, expected);
   LOOM_ASSERT(row_order.empty() || row_order.size() == rows);
   LOOM_TRY(Matrix m, create(dtype, rows, cols, std::move(pool)));
   const Source source{dtype, bytes, rows, cols, stride, row_order};

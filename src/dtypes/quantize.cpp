@@ -52,7 +52,9 @@ bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u)
 
 // Scales and quotients are f32, but f64 for 32- and 64-bit integers. A quotient of f32 values rounded to f64 and then to f32 is the
 // correctly rounded f32 quotient, since 53 >= 2 * 24 + 2.
-double narrowed(DType t, double x) { return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? x : static_cast<double>(static_cast<float>(x)); }
+double narrowed(DType t, double x) {
+  return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? x : static_cast<double>(static_cast<float>(x));
+}
 
 // To the nearest integer, ties to even.
 double rounded(double x) {
@@ -146,8 +148,9 @@ float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_poi
     case DType::float32: return snapped(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
     case DType::float16: return snapped(float16_to_float(static_cast<std::uint16_t>(code)));
     case DType::bfloat16: return snapped(bfloat16_to_float(static_cast<std::uint16_t>(code)));
-    case DType::fp8e4m3: case DType::fp8e5m2: case DType::fp4:
-      return snapped(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
+    case DType::fp8e4m3:
+    case DType::fp8e5m2:
+    case DType::fp4: return snapped(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
     default: return snapped(static_cast<float>(static_cast<double>(code - zero_point) * scale));
   }
 }

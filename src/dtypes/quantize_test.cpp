@@ -20,7 +20,8 @@ std::vector<float> normal(std::uint64_t seed, std::size_t n, float size = 1.0f) 
 }
 
 const std::vector<ScaleSpan>& spans() {
-  static const std::vector<ScaleSpan> all = {{Granularity::Auto}, {Granularity::Tensor}, {Granularity::Row}, {Granularity::Group, 32}, {Granularity::Group, 64}, {Granularity::Group, 128}};
+  static const std::vector<ScaleSpan> all = {{Granularity::Auto},      {Granularity::Tensor},    {Granularity::Row},
+                                             {Granularity::Group, 32}, {Granularity::Group, 64}, {Granularity::Group, 128}};
   return all;
 }
 
@@ -55,7 +56,8 @@ TEST(Quantize, D_03_new_scales_reproduce_codes_values_or_steps) {
       const auto values = dequantize(*q);
       const auto again = quantize(dtype, values, 7, 150, span);
       ASSERT_TRUE(again);
-      if (dtype == DType::int8 || dtype == DType::int16 || dtype == DType::int4 || dtype == DType::int2 || dtype == DType::ternary || dtype == DType::binary) {
+      if (dtype == DType::int8 || dtype == DType::int16 || dtype == DType::int4 || dtype == DType::int2 || dtype == DType::ternary ||
+          dtype == DType::binary) {
         EXPECT_EQ(codes_of(*again), codes_of(*q)) << name(dtype);
       } else if (kDTypes[t].compute == ComputeClass::F32 || kDTypes[t].compute == ComputeClass::F64) {
         EXPECT_EQ(dequantize(*again), values) << name(dtype);
@@ -70,7 +72,8 @@ TEST(Quantize, D_03_new_scales_reproduce_codes_values_or_steps) {
 }
 
 TEST(Quantize, D_01_errors_stay_within_half_a_step) {
-  for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8, DType::uint16, DType::uint32, DType::uint64, DType::int4, DType::uint4, DType::uint2}) {
+  for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8, DType::uint16, DType::uint32, DType::uint64,
+                            DType::int4, DType::uint4, DType::uint2}) {
     const auto w = normal(3, 64 * 100);
     const auto q = quantize(dtype, w, 64, 100);
     ASSERT_TRUE(q);
@@ -124,8 +127,12 @@ TEST(Quantize, D_01_examples_by_hand) {
     const auto q = quantize(e.dtype, e.weights, 1, e.weights.size());
     ASSERT_TRUE(q);
     EXPECT_EQ(codes_of(*q), e.codes) << name(e.dtype);
-    if (!q->scales.empty()) { EXPECT_EQ(q->scales[0], e.scale) << name(e.dtype); }
-    if (!q->zero_points.empty()) { EXPECT_EQ(q->zero_points[0], e.zero_point) << name(e.dtype); }
+    if (!q->scales.empty()) {
+      EXPECT_EQ(q->scales[0], e.scale) << name(e.dtype);
+    }
+    if (!q->zero_points.empty()) {
+      EXPECT_EQ(q->zero_points[0], e.zero_point) << name(e.dtype);
+    }
   }
 }
 
@@ -142,7 +149,9 @@ TEST(Quantize, D_04_group_scales_are_short_and_no_smaller) {
       }
       for (std::size_t i = 0; i < w.size(); ++i) {  // away from zero: nothing is clipped but by half a step
         const double s = std::abs(q->scales[q->span_of(i / 128, i % 128)]);
-        if (dtype != DType::int2) { ASSERT_LE(std::abs(w[i]) / s, dtype == DType::fp4 ? 6.0 : 15.5) << name(dtype); }
+        if (dtype != DType::int2) {
+          ASSERT_LE(std::abs(w[i]) / s, dtype == DType::fp4 ? 6.0 : 15.5) << name(dtype);
+        }
       }
     }
 }

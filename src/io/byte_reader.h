@@ -34,9 +34,7 @@ class ByteReader {
   std::size_t offset_ = 0;
 };
 
-inline std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 // A name from a file, cut and cleaned so that it can stand in a one-line message.
 inline std::string printable(std::string_view text) {

@@ -9,15 +9,33 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kHonoured[] = {
-    "block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv",
-    "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon", "attention.sliding_window", "vocab_size",
-    "rope.freq_base", "rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length",
-    "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow", "expert_count", "attention.causal"};
+constexpr std::string_view kHonoured[] = {"block_count",
+                                          "context_length",
+                                          "embedding_length",
+                                          "feed_forward_length",
+                                          "attention.head_count",
+                                          "attention.head_count_kv",
+                                          "attention.key_length",
+                                          "attention.value_length",
+                                          "attention.layer_norm_rms_epsilon",
+                                          "attention.sliding_window",
+                                          "vocab_size",
+                                          "rope.freq_base",
+                                          "rope.dimension_count",
+                                          "rope.scaling.type",
+                                          "rope.scaling.factor",
+                                          "rope.scaling.original_context_length",
+                                          "rope.scaling.attn_factor",
+                                          "rope.scaling.yarn_beta_fast",
+                                          "rope.scaling.yarn_beta_slow",
+                                          "expert_count",
+                                          "attention.causal"};
 constexpr std::string_view kIgnorable[] = {"tensor_data_layout", "rope.scaling.finetuned", "expert_used_count"};
 
 template <std::size_t N>
-bool contains(const std::string_view (&list)[N], std::string_view key) { return std::find(std::begin(list), std::end(list), key) != std::end(list); }
+bool contains(const std::string_view (&list)[N], std::string_view key) {
+  return std::find(std::begin(list), std::end(list), key) != std::end(list);
+}
 
 // Typed reads of "<architecture>.<key>"; a missing key leaves `to` as it is, unless it is required.
 class Keys {
@@ -25,10 +43,18 @@ class Keys {
   Keys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
   const GgufValue* get(const char* key) const { return file_.find(prefix_ + key); }
-  Result<void> integer(const char* key, std::int64_t& to, bool required = false) const { return read(key, to, required, "an integer", [](const auto& v) { return as_int(v); }); }
-  Result<void> number(const char* key, double& to, bool required = false) const { return read(key, to, required, "a number", [](const auto& v) { return as_number(v); }); }
-  Result<void> text(const char* key, std::string& to, bool required = false) const { return read(key, to, required, "a string", [](const auto& v) { return as_string(v); }); }
-  Result<void> boolean(const char* key, bool& to) const { return read(key, to, false, "a bool", [](const auto& v) { return as_bool(v); }); }
+  Result<void> integer(const char* key, std::int64_t& to, bool required = false) const {
+    return read(key, to, required, "an integer", [](const auto& v) { return as_int(v); });
+  }
+  Result<void> number(const char* key, double& to, bool required = false) const {
+    return read(key, to, required, "a number", [](const auto& v) { return as_number(v); });
+  }
+  Result<void> text(const char* key, std::string& to, bool required = false) const {
+    return read(key, to, required, "a string", [](const auto& v) { return as_string(v); });
+  }
+  Result<void> boolean(const char* key, bool& to) const {
+    return read(key, to, false, "a bool", [](const auto& v) { return as_bool(v); });
+  }
 
  private:
   template <class T, class Read>
@@ -70,16 +96,20 @@ Result<void> read_sizes(const GgufFile& file, const Keys& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.integer("attention.key_length", c.head_dim));
   std::int64_t value_length = c.head_dim;
   LOOM_TRY_VOID(in.integer("attention.value_length", value_length));
-  if (value_length != c.head_dim) return fail(Code::Unsupported, "attention.value_length {} differs from the key length {}", value_length, c.head_dim);
+  if (value_length != c.head_dim)
+    return fail(Code::Unsupported, "attention.value_length {} differs from the key length {}", value_length, c.head_dim);
   double eps = 0;
   LOOM_TRY_VOID(in.number("attention.layer_norm_rms_epsilon", eps, true));
   if (!(eps > 0) || eps > 1) return fail(Code::InvalidConfig, "attention.layer_norm_rms_epsilon is {}, expected above 0 and at most 1", eps);
   c.rms_norm_eps = static_cast<float>(eps);
 
   // The table decides; files with a vocabulary alone have only the key or the list of tokens.
-  if (const GgufTensor* table = file.tensor("token_embd.weight")) c.vocab_size = static_cast<std::int64_t>(table->dims[0]);
-  else if (const GgufValue* tokens = file.find("tokenizer.ggml.tokens")) c.vocab_size = static_cast<std::int64_t>(tokens->count);
-  else LOOM_TRY_VOID(in.integer("vocab_size", c.vocab_size, true));
+  if (const GgufTensor* table = file.tensor("token_embd.weight"))
+    c.vocab_size = static_cast<std::int64_t>(table->dims[0]);
+  else if (const GgufValue* tokens = file.find("tokenizer.ggml.tokens"))
+    c.vocab_size = static_cast<std::int64_t>(tokens->count);
+  else
+    LOOM_TRY_VOID(in.integer("vocab_size", c.vocab_size, true));
   return {};
 }
 
@@ -94,9 +124,12 @@ Result<void> read_positions(const GgufFile& file, const Keys& in, ModelConfig& c
   std::string type = in.get("rope.scaling.factor") ? "linear" : "none";  // a factor alone means linear, as in llama.cpp
   LOOM_TRY_VOID(in.text("rope.scaling.type", type));
   RopeScaling& s = c.rope_scaling;
-  if (type == "linear") s.type = RopeScalingType::Linear;
-  else if (type == "yarn") s.type = RopeScalingType::Yarn;
-  else if (type != "none") return fail(Code::Unsupported, "rope.scaling.type \"{}\" is not supported; none, linear and yarn are", printable(type));
+  if (type == "linear")
+    s.type = RopeScalingType::Linear;
+  else if (type == "yarn")
+    s.type = RopeScalingType::Yarn;
+  else if (type != "none")
+    return fail(Code::Unsupported, "rope.scaling.type \"{}\" is not supported; none, linear and yarn are", printable(type));
   LOOM_TRY_VOID(in.number("rope.scaling.factor", s.factor, s.type != RopeScalingType::None));
   s.original_max_position_embeddings = s.type == RopeScalingType::Yarn ? c.max_position_embeddings : 0;
   if (s.type == RopeScalingType::Yarn) LOOM_TRY_VOID(in.integer("rope.scaling.original_context_length", s.original_max_position_embeddings));
@@ -113,8 +146,10 @@ Result<void> read_positions(const GgufFile& file, const Keys& in, ModelConfig& c
     decode_to_float(DType::float32, factors->bytes.data(), c.rope_freq_factors.data(), factors->dims[0]);
   }
   LOOM_TRY_VOID(in.integer("attention.sliding_window", c.sliding_window));
-  if (c.sliding_window > 0 && c.architecture != "llama") return fail(Code::Unsupported, "attention.sliding_window: which layers of {} slide is not in the file", c.architecture);
-  if (c.sliding_window > 0 && c.num_hidden_layers > 0 && c.num_hidden_layers <= 4096) c.layer_slides.assign(static_cast<std::size_t>(c.num_hidden_layers), 1);
+  if (c.sliding_window > 0 && c.architecture != "llama")
+    return fail(Code::Unsupported, "attention.sliding_window: which layers of {} slide is not in the file", c.architecture);
+  if (c.sliding_window > 0 && c.num_hidden_layers > 0 && c.num_hidden_layers <= 4096)
+    c.layer_slides.assign(static_cast<std::size_t>(c.num_hidden_layers), 1);
   return {};
 }
 
@@ -152,7 +187,8 @@ Result<ModelConfig> config_from_gguf(const GgufFile& file) {
   const Keys general(file, "");
   LOOM_TRY_VOID(general.text("general.architecture", c.architecture, true));
   if (c.architecture != "llama" && c.architecture != "qwen2" && c.architecture != "qwen3")
-    return fail(Code::Unsupported, "general.architecture \"{}\" is not supported; supported are llama (Mistral too), qwen2, qwen3", printable(c.architecture));
+    return fail(Code::Unsupported, "general.architecture \"{}\" is not supported; supported are llama (Mistral too), qwen2, qwen3",
+                printable(c.architecture));
   std::string type = "model";
   LOOM_TRY_VOID(general.text("general.type", type));
   if (type != "model") return fail(Code::Unsupported, "general.type is \"{}\", expected \"model\"", printable(type));

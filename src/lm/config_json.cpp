@@ -13,30 +13,102 @@ namespace {
 constexpr const char* kSupported = "llama, mistral, qwen2, qwen3";
 
 // Honoured below.
-constexpr std::string_view kHonoured[] = {
-    "model_type", "architectures", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-    "head_dim", "vocab_size", "max_position_embeddings", "rms_norm_eps", "rope_theta", "rope_scaling", "rope_parameters",
-    "partial_rotary_factor", "sliding_window", "use_sliding_window", "max_window_layers", "layer_types", "attention_bias", "mlp_bias",
-    "tie_word_embeddings", "hidden_act", "bos_token_id", "eos_token_id", "pad_token_id"};
+constexpr std::string_view kHonoured[] = {"model_type",
+                                          "architectures",
+                                          "hidden_size",
+                                          "intermediate_size",
+                                          "num_hidden_layers",
+                                          "num_attention_heads",
+                                          "num_key_value_heads",
+                                          "head_dim",
+                                          "vocab_size",
+                                          "max_position_embeddings",
+                                          "rms_norm_eps",
+                                          "rope_theta",
+                                          "rope_scaling",
+                                          "rope_parameters",
+                                          "partial_rotary_factor",
+                                          "sliding_window",
+                                          "use_sliding_window",
+                                          "max_window_layers",
+                                          "layer_types",
+                                          "attention_bias",
+                                          "mlp_bias",
+                                          "tie_word_embeddings",
+                                          "hidden_act",
+                                          "bos_token_id",
+                                          "eos_token_id",
+                                          "pad_token_id"};
 
 // Training, bookkeeping, execution and default sampling: no effect on logits.
-constexpr std::string_view kIgnorable[] = {
-    "torch_dtype", "dtype", "transformers_version", "_name_or_path", "name_or_path", "use_cache", "initializer_range", "pretraining_tp",
-    "attention_dropout", "hidden_dropout", "tokenizer_class", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
-    "id2label", "label2id", "problem_type", "task_specific_params", "finetuning_task", "torchscript", "use_bfloat16", "return_dict",
-    "output_attentions", "output_hidden_states", "is_llama_config", "transformers.js_config", "unsloth_version", "unsloth_fixed",
-    "chunk_size_feed_forward", "decoder_start_token_id", "sep_token_id", "prefix", "tf_legacy_loss", "do_sample", "early_stopping",
-    "length_penalty", "max_length", "min_length", "num_beams", "num_beam_groups", "temperature", "top_k", "top_p", "typical_p",
-    "repetition_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "num_return_sequences", "diversity_penalty",
-    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "forced_bos_token_id",
-    "forced_eos_token_id", "output_scores", "return_dict_in_generate", "remove_invalid_values", "unk_token_id"};
+constexpr std::string_view kIgnorable[] = {"torch_dtype",
+                                           "dtype",
+                                           "transformers_version",
+                                           "_name_or_path",
+                                           "name_or_path",
+                                           "use_cache",
+                                           "initializer_range",
+                                           "pretraining_tp",
+                                           "attention_dropout",
+                                           "hidden_dropout",
+                                           "tokenizer_class",
+                                           "_attn_implementation",
+                                           "_attn_implementation_autoset",
+                                           "attn_implementation",
+                                           "id2label",
+                                           "label2id",
+                                           "problem_type",
+                                           "task_specific_params",
+                                           "finetuning_task",
+                                           "torchscript",
+                                           "use_bfloat16",
+                                           "return_dict",
+                                           "output_attentions",
+                                           "output_hidden_states",
+                                           "is_llama_config",
+                                           "transformers.js_config",
+                                           "unsloth_version",
+                                           "unsloth_fixed",
+                                           "chunk_size_feed_forward",
+                                           "decoder_start_token_id",
+                                           "sep_token_id",
+                                           "prefix",
+                                           "tf_legacy_loss",
+                                           "do_sample",
+                                           "early_stopping",
+                                           "length_penalty",
+                                           "max_length",
+                                           "min_length",
+                                           "num_beams",
+                                           "num_beam_groups",
+                                           "temperature",
+                                           "top_k",
+                                           "top_p",
+                                           "typical_p",
+                                           "repetition_penalty",
+                                           "no_repeat_ngram_size",
+                                           "encoder_no_repeat_ngram_size",
+                                           "num_return_sequences",
+                                           "diversity_penalty",
+                                           "exponential_decay_length_penalty",
+                                           "suppress_tokens",
+                                           "begin_suppress_tokens",
+                                           "bad_words_ids",
+                                           "forced_bos_token_id",
+                                           "forced_eos_token_id",
+                                           "output_scores",
+                                           "return_dict_in_generate",
+                                           "remove_invalid_values",
+                                           "unk_token_id"};
 
 // Options that are off: other values change numbers.
-constexpr std::string_view kMustBeOff[] = {"is_decoder", "is_encoder_decoder", "add_cross_attention", "tie_encoder_decoder", "rope_interleaved",
-                                           "pruned_heads", "cross_attention_hidden_size"};
+constexpr std::string_view kMustBeOff[] = {"is_decoder",       "is_encoder_decoder", "add_cross_attention",        "tie_encoder_decoder",
+                                           "rope_interleaved", "pruned_heads",       "cross_attention_hidden_size"};
 
 template <std::size_t N>
-bool contains(const std::string_view (&list)[N], std::string_view key) { return std::find(std::begin(list), std::end(list), key) != std::end(list); }
+bool contains(const std::string_view (&list)[N], std::string_view key) {
+  return std::find(std::begin(list), std::end(list), key) != std::end(list);
+}
 
 bool is_off(const Json& value) { return value.is_null() || as_bool(value) == false || ((value.is_object() || value.is_array()) && value.empty()); }
 
@@ -44,8 +116,10 @@ Result<void> check_keys(const Json& config) {
   for (const auto& [key, value] : *config.get_ptr<const Json::object_t*>()) {
     if (value.is_null() || contains(kHonoured, key) || contains(kIgnorable, key)) continue;
     if (key == "quantization_config" || key == "auto_map")
-      return fail(Code::Unsupported, "/{}: {} is not supported", key, key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
-    if (!contains(kMustBeOff, key)) return fail(Code::UnknownKey, "/{}: an unknown key; it might change results, so the model is refused", printable(key));
+      return fail(Code::Unsupported, "/{}: {} is not supported", key,
+                  key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
+    if (!contains(kMustBeOff, key))
+      return fail(Code::UnknownKey, "/{}: an unknown key; it might change results, so the model is refused", printable(key));
     if (!is_off(value)) return fail(Code::Unsupported, "/{}: this option is not supported", key);
   }
   return {};
@@ -63,8 +137,12 @@ class Fields {
   Result<void> integer(const char* key, std::int64_t& to, bool required = false) const {
     return read(key, to, required, "an integer", [](const Json& v) { return v.is_number_integer() ? as_int(v) : std::nullopt; });
   }
-  Result<void> number(const char* key, double& to, bool required = false) const { return read(key, to, required, "a number", [](const Json& v) { return as_number(v); }); }
-  Result<void> boolean(const char* key, bool& to) const { return read(key, to, false, "true or false", [](const Json& v) { return as_bool(v); }); }
+  Result<void> number(const char* key, double& to, bool required = false) const {
+    return read(key, to, required, "a number", [](const Json& v) { return as_number(v); });
+  }
+  Result<void> boolean(const char* key, bool& to) const {
+    return read(key, to, false, "true or false", [](const Json& v) { return as_bool(v); });
+  }
   Result<void> text(const char* key, std::string& to, bool required = false) const {
     return read(key, to, required, "a string", [](const Json& v) { return as_string(v) ? std::optional(*as_string(v)) : std::nullopt; });
   }
@@ -104,10 +182,15 @@ Result<void> read_rope(const Json& rope, const std::string& place, ModelConfig& 
   LOOM_TRY_VOID(in.text("rope_type", type));
   RopeScaling& s = c.rope_scaling;
   std::vector<std::string_view> used = {"type", "rope_type", "rope_theta", "partial_rotary_factor"};
-  if (type == "linear") s.type = RopeScalingType::Linear, used.insert(used.end(), {"factor"});
-  else if (type == "llama3") s.type = RopeScalingType::Llama3, used.insert(used.end(), {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
-  else if (type == "yarn") s.type = RopeScalingType::Yarn, used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor"});
-  else if (type != "default") return fail(Code::Unsupported, "{}: type \"{}\" is not supported; linear, llama3 and yarn are", place, printable(type));
+  if (type == "linear")
+    s.type = RopeScalingType::Linear, used.insert(used.end(), {"factor"});
+  else if (type == "llama3")
+    s.type = RopeScalingType::Llama3, used.insert(used.end(), {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
+  else if (type == "yarn")
+    s.type = RopeScalingType::Yarn,
+    used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor"});
+  else if (type != "default")
+    return fail(Code::Unsupported, "{}: type \"{}\" is not supported; linear, llama3 and yarn are", place, printable(type));
   for (const auto& [key, value] : *rope.get_ptr<const Json::object_t*>())
     if (!value.is_null() && std::find(used.begin(), used.end(), key) == used.end())
       return fail(Code::Unsupported, "{}/{}: not a key of type \"{}\"", place, printable(key), type);
@@ -173,7 +256,8 @@ Result<void> read_biases(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.boolean("attention_bias", attention));
   LOOM_TRY_VOID(in.boolean("mlp_bias", c.mlp_bias));
   // Which classes of transformers read these two keys; the others have fixed biases and ignore them.
-  if (attention && c.architecture != "llama" && c.architecture != "qwen3") return fail(Code::Unsupported, "/attention_bias: models of type {} have no such option", c.architecture);
+  if (attention && c.architecture != "llama" && c.architecture != "qwen3")
+    return fail(Code::Unsupported, "/attention_bias: models of type {} have no such option", c.architecture);
   if (c.mlp_bias && c.architecture != "llama") return fail(Code::Unsupported, "/mlp_bias: models of type {} have no such option", c.architecture);
   c.qkv_bias = attention || c.architecture == "qwen2";
   c.o_bias = attention;
@@ -189,8 +273,10 @@ Result<std::vector<std::int64_t>> token_ids(const Json& value, const char* place
     return id.has_value();
   };
   bool ok = true;
-  if (value.is_array()) for (const Json& v : value) ok = ok && add(v);
-  else ok = value.is_null() || add(value);
+  if (value.is_array())
+    for (const Json& v : value) ok = ok && add(v);
+  else
+    ok = value.is_null() || add(value);
   if (!ok) return fail(Code::InvalidConfig, "{} is {}, expected an id or a list of ids", place, printable(dump_json(value)));
   return ids;
 }
@@ -207,7 +293,8 @@ Result<void> read_sizes(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.integer("num_attention_heads", c.num_attention_heads, true));
   LOOM_TRY_VOID(in.integer("vocab_size", c.vocab_size, true));
   LOOM_TRY_VOID(in.integer("max_position_embeddings", c.max_position_embeddings, true));
-  if (c.num_hidden_layers < 1 || c.num_hidden_layers > 4096) return fail(Code::InvalidConfig, "/num_hidden_layers is {}, expected 1 to 4096", c.num_hidden_layers);
+  if (c.num_hidden_layers < 1 || c.num_hidden_layers > 4096)
+    return fail(Code::InvalidConfig, "/num_hidden_layers is {}, expected 1 to 4096", c.num_hidden_layers);
   if (c.num_attention_heads < 1) return fail(Code::InvalidConfig, "/num_attention_heads is {}, expected at least 1", c.num_attention_heads);
   c.num_key_value_heads = c.num_attention_heads;  // the first Llama configs do not name them
   LOOM_TRY_VOID(in.integer("num_key_value_heads", c.num_key_value_heads, c.architecture != "llama"));
@@ -254,7 +341,8 @@ Result<void> add_generation_config(ModelConfig& config, const Json& generation_c
   if (!eos) return {};
   LOOM_TRY(const auto ids, token_ids(*eos, "generation_config /eos_token_id"));
   for (const std::int64_t id : ids) {
-    if (id >= config.vocab_size) return fail(Code::InvalidConfig, "generation_config /eos_token_id {} is outside the vocabulary of {}", id, config.vocab_size);
+    if (id >= config.vocab_size)
+      return fail(Code::InvalidConfig, "generation_config /eos_token_id {} is outside the vocabulary of {}", id, config.vocab_size);
     config.eos_token_ids.push_back(id);
   }
   sort_unique(config.eos_token_ids);

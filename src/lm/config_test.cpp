@@ -26,23 +26,27 @@ constexpr std::string_view kSmolLm2 = R"({"architectures":["LlamaForCausalLM"],"
  "pad_token_id":2,"pretraining_tp":1,"rms_norm_eps":1e-05,"rope_interleaved":false,"rope_scaling":null,"rope_theta":100000,
  "tie_word_embeddings":true,"torch_dtype":"bfloat16","transformers.js_config":{"kv_cache_dtype":{"q4f16":"float16"}},"transformers_version":"4.42.3",
  "use_cache":true,"vocab_size":49152})";
-constexpr std::string_view kSmolLm2Version5 = R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":1,
+constexpr std::string_view kSmolLm2Version5 =
+    R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":1,
  "dtype":"bfloat16","eos_token_id":2,"head_dim":64,"hidden_act":"silu","hidden_size":576,"intermediate_size":1536,
  "max_position_embeddings":8192,"mlp_bias":false,"model_type":"llama","num_attention_heads":9,"num_hidden_layers":30,"num_key_value_heads":3,
  "pad_token_id":2,"rms_norm_eps":1e-05,"rope_parameters":{"rope_theta":100000,"rope_type":"default"},"tie_word_embeddings":true,
  "transformers_version":"5.0.0","use_cache":true,"vocab_size":49152})";
-constexpr std::string_view kLlama31 = R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,128009],
+constexpr std::string_view kLlama31 =
+    R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"bos_token_id":128000,"eos_token_id":[128001,128008,128009],
  "hidden_act":"silu","hidden_size":4096,"intermediate_size":14336,"max_position_embeddings":131072,"mlp_bias":false,"model_type":"llama",
  "num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_scaling":{"factor":8.0,"low_freq_factor":1.0,
  "high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"},"rope_theta":500000.0,"vocab_size":128256})";
-constexpr std::string_view kMistral = R"({"architectures":["MistralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
+constexpr std::string_view kMistral =
+    R"({"architectures":["MistralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
  "intermediate_size":14336,"max_position_embeddings":32768,"model_type":"mistral","num_attention_heads":32,"num_hidden_layers":32,
  "num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_theta":10000.0,"sliding_window":4096,"tie_word_embeddings":false,"vocab_size":32000})";
 constexpr std::string_view kQwen25 = R"({"architectures":["Qwen2ForCausalLM"],"attention_dropout":0.0,"bos_token_id":151643,"eos_token_id":151645,
  "hidden_act":"silu","hidden_size":896,"intermediate_size":4864,"max_position_embeddings":32768,"max_window_layers":21,"model_type":"qwen2",
  "num_attention_heads":14,"num_hidden_layers":24,"num_key_value_heads":2,"rms_norm_eps":1e-06,"rope_theta":1000000.0,"sliding_window":32768,
  "tie_word_embeddings":true,"use_sliding_window":false,"vocab_size":151936})";
-constexpr std::string_view kQwen3 = R"({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
+constexpr std::string_view kQwen3 =
+    R"({"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,"head_dim":128,
  "hidden_act":"silu","hidden_size":1024,"intermediate_size":3072,"max_position_embeddings":40960,"max_window_layers":28,"model_type":"qwen3",
  "num_attention_heads":16,"num_hidden_layers":28,"num_key_value_heads":8,"rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":1000000,
  "sliding_window":null,"tie_word_embeddings":true,"use_sliding_window":false,"vocab_size":151936})";
@@ -151,8 +155,9 @@ TEST(ModelConfig, F_53_rope_scaling_types) {
   EXPECT_EQ(yarn->rope_scaling.type, RopeScalingType::Yarn);
   EXPECT_EQ(yarn->rope_scaling.beta_fast, 32);
   EXPECT_FALSE(yarn->rope_scaling.attention_factor);
-  for (const char* bad : {R"({"type":"dynamic","factor":2})", R"({"rope_type":"longrope","factor":2})", R"({"type":"linear"})", R"({"type":"linear","factor":0})",
-                          R"({"type":"linear","factor":"2"})", R"({"type":"linear","factor":2,"mscale":1})", R"({"rope_type":"llama3","factor":8})", "[1]", "3"})
+  for (const char* bad :
+       {R"({"type":"dynamic","factor":2})", R"({"rope_type":"longrope","factor":2})", R"({"type":"linear"})", R"({"type":"linear","factor":0})",
+        R"({"type":"linear","factor":"2"})", R"({"type":"linear","factor":2,"mscale":1})", R"({"rope_type":"llama3","factor":8})", "[1]", "3"})
     EXPECT_FALSE(read(with(kSmolLm2, "rope_scaling", bad))) << bad;
   EXPECT_FALSE(read(with(kSmolLm2, "rope_parameters", R"({"rope_theta":5,"rope_type":"default"})"))) << "two values of rope_theta";
   EXPECT_FALSE(read(with(kSmolLm2, "partial_rotary_factor", "0.01")));
@@ -177,7 +182,8 @@ TEST(ModelConfig, F_54_refuses_by_name) {
 }
 
 TEST(ModelConfig, F_53_missing_and_impossible_values) {
-  for (const char* key : {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
+  for (const char* key :
+       {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
     EXPECT_EQ(read(without(kSmolLm2, key)).error().code, Code::InvalidConfig) << key;
     EXPECT_FALSE(read(with(kSmolLm2, key, "0"))) << key;
     EXPECT_FALSE(read(with(kSmolLm2, key, "-1"))) << key;
@@ -213,7 +219,9 @@ TEST(ModelConfig, F_01_survives_damage) {
     for (const int change : {0x01, 0x02, 0x10, 0x80}) {
       std::string bad = good;
       bad[i] = static_cast<char>(bad[i] ^ change);
-      if (const auto c = read(bad)) { ASSERT_TRUE(check(*c)) << bad; }
+      if (const auto c = read(bad)) {
+        ASSERT_TRUE(check(*c)) << bad;
+      }
     }
 }
 
@@ -279,7 +287,10 @@ TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
 }
 
 TEST(ModelConfig, F_54_gguf_refusals) {
-  const auto code = [](GgufWriter w) { const auto c = read(w); return c ? Code{} : c.error().code; };
+  const auto code = [](GgufWriter w) {
+    const auto c = read(w);
+    return c ? Code{} : c.error().code;
+  };
   auto base = tiny("llama");
   base.set("llama.vocab_size", std::uint32_t{10});
   EXPECT_EQ(code(base), Code{});
@@ -326,7 +337,8 @@ TEST(TensorNames, F_51_both_ways) {
   EXPECT_EQ(hf_name({TensorRole::Q, 7}), "model.layers.7.self_attn.q_proj.weight");
   EXPECT_EQ(gguf_name({TensorRole::Down, 12}), "blk.12.ffn_down.weight");
   for (const char* bad : {"", "model.layers.1.input_layernorm", "model.layers.01.input_layernorm.weight", "model.layers..input_layernorm.weight",
-                          "model.layers.-1.input_layernorm.weight", "model.layers.99999999999999999999.input_layernorm.weight", "model.layers.1.", "blk.1.attn_q.weight"})
+                          "model.layers.-1.input_layernorm.weight", "model.layers.99999999999999999999.input_layernorm.weight", "model.layers.1.",
+                          "blk.1.attn_q.weight"})
     EXPECT_EQ(place_from_hf(bad), std::nullopt) << bad;
   EXPECT_TRUE(is_ignorable_hf("model.layers.3.self_attn.rotary_emb.inv_freq"));
   EXPECT_FALSE(is_ignorable_hf("model.layers.3.self_attn.q_proj.weight"));

@@ -66,7 +66,8 @@ class Loader {
       if (found == by_place_.end()) return fail(Code::NotFound, "tensor {} ({}) is missing", gguf_name(place), hf_name(place));
     }
     for (const auto& [k, indices] : by_place_)
-      if (indices.size() > 1) return fail(Code::CorruptData, "tensors {} and {} have the same role", source_.tensors[indices[0]].name, source_.tensors[indices[1]].name);
+      if (indices.size() > 1)
+        return fail(Code::CorruptData, "tensors {} and {} have the same role", source_.tensors[indices[0]].name, source_.tensors[indices[1]].name);
     for (const SourceTensor& t : source_.tensors) {
       if (t.place.role == TensorRole::RopeFactors) continue;
       if (t.place.layer >= source_.config.num_hidden_layers)
@@ -163,7 +164,8 @@ RopeConfig rope_config(const ModelConfig& c) {
   r.beta_fast = c.rope_scaling.beta_fast;
   r.beta_slow = c.rope_scaling.beta_slow;
   r.attention_factor = c.rope_scaling.attention_factor.value_or(0.0);
-  if (c.rope_scaling.original_max_position_embeddings > 0) r.original_max_positions = static_cast<double>(c.rope_scaling.original_max_position_embeddings);
+  if (c.rope_scaling.original_max_position_embeddings > 0)
+    r.original_max_positions = static_cast<double>(c.rope_scaling.original_max_position_embeddings);
   switch (c.rope_scaling.type) {
     case RopeScalingType::None: break;
     case RopeScalingType::Linear: r.scaling = RopeConfig::Scaling::Linear; break;
@@ -190,11 +192,22 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
   mha.sliding_window = static_cast<std::size_t>(c.window_of_layer(static_cast<std::size_t>(i)));
   mha.norm_eps = c.rms_norm_eps;
   mha.rope = rope_config(c);
-  LOOM_TRY(LayerPtr attention, Mha::create(mha, {.q = loader.matrix(R::Q, i), .k = loader.matrix(R::K, i), .v = loader.matrix(R::V, i), .o = loader.matrix(R::O, i),
-                                                 .q_bias = loader.vector(R::QBias, i), .k_bias = loader.vector(R::KBias, i), .v_bias = loader.vector(R::VBias, i),
-                                                 .o_bias = loader.vector(R::OBias, i), .q_norm = loader.vector(R::QNorm, i), .k_norm = loader.vector(R::KNorm, i)}));
-  LOOM_TRY(LayerPtr mlp, Swiglu::create({.gate = loader.matrix(R::Gate, i), .up = loader.matrix(R::Up, i), .down = loader.matrix(R::Down, i),
-                                         .gate_bias = loader.vector(R::GateBias, i), .up_bias = loader.vector(R::UpBias, i), .down_bias = loader.vector(R::DownBias, i)},
+  LOOM_TRY(LayerPtr attention, Mha::create(mha, {.q = loader.matrix(R::Q, i),
+                                                 .k = loader.matrix(R::K, i),
+                                                 .v = loader.matrix(R::V, i),
+                                                 .o = loader.matrix(R::O, i),
+                                                 .q_bias = loader.vector(R::QBias, i),
+                                                 .k_bias = loader.vector(R::KBias, i),
+                                                 .v_bias = loader.vector(R::VBias, i),
+                                                 .o_bias = loader.vector(R::OBias, i),
+                                                 .q_norm = loader.vector(R::QNorm, i),
+                                                 .k_norm = loader.vector(R::KNorm, i)}));
+  LOOM_TRY(LayerPtr mlp, Swiglu::create({.gate = loader.matrix(R::Gate, i),
+                                         .up = loader.matrix(R::Up, i),
+                                         .down = loader.matrix(R::Down, i),
+                                         .gate_bias = loader.vector(R::GateBias, i),
+                                         .up_bias = loader.vector(R::UpBias, i),
+                                         .down_bias = loader.vector(R::DownBias, i)},
                                         activation));
   LOOM_TRY(LayerPtr attention_norm, RmsNorm::create(loader.vector(R::AttentionNorm, i), c.rms_norm_eps));
   LOOM_TRY(LayerPtr mlp_norm, RmsNorm::create(loader.vector(R::FfnNorm, i), c.rms_norm_eps));

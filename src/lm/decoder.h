@@ -42,7 +42,7 @@ struct DecoderOptions {
 struct DecoderModel {
   ModelConfig config;
   Network network;
-  std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }   // cells [0, blocks_end) precede norm and head
+  std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }  // cells [0, blocks_end) precede norm and head
 };
 
 // Strict (engine F-51): a missing, duplicate or mis-sized tensor is an error that names it. Also NonFinite, Cancelled, OutOfMemory.

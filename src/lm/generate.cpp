@@ -93,10 +93,14 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
     out.ids.push_back(id);
     if (options.logprobs > 0) out.logprobs.push_back(logprobs(logits, id, options.logprobs));
     if (decoder) go_on = show(watch.push(decoder->push(id))) && go_on;
-    if (watch.stopped()) out.stop_reason = "stop";
-    else if (!go_on) out.stop_reason = "cancelled";
-    else if (out.ids.size() >= options.max_tokens) out.stop_reason = "length";
-    else if (session.length() >= session.context_tokens()) out.stop_reason = "context";
+    if (watch.stopped())
+      out.stop_reason = "stop";
+    else if (!go_on)
+      out.stop_reason = "cancelled";
+    else if (out.ids.size() >= options.max_tokens)
+      out.stop_reason = "length";
+    else if (session.length() >= session.context_tokens())
+      out.stop_reason = "context";
     if (!out.stop_reason.empty()) break;
     fed = session.feed(std::span(&id, 1));
     if (!fed) {
@@ -119,7 +123,8 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
   return out;
 }
 
-Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now, bool add_generation_prompt) {
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now,
+                                bool add_generation_prompt) {
   if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; use --raw for plain completion", model.path);
   ChatContext context;
   for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});

@@ -45,6 +45,7 @@ struct ChatMessage {
   std::string role, content;
 };
 // The prompt of a conversation by the model's own template; NoTemplate when it has none. `now`: for templates that write the date.
-Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now = {}, bool add_generation_prompt = true);
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now = {},
+                                bool add_generation_prompt = true);
 
 }  // namespace loom

@@ -12,7 +12,8 @@ namespace loom {
 namespace {
 
 constexpr std::string_view kSupported =
-    "GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face folders of model types llama, mistral, "
+    "GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face folders of model types llama, "
+    "mistral, "
     "qwen2 and qwen3";
 
 // ---- GGUF ----
@@ -46,10 +47,12 @@ Result<text::Tokenizer> gguf_tokenizer(const GgufFile& file) {
   spec.pre = text_value(file, "tokenizer.ggml.pre");
   spec.tokens = texts(file, "tokenizer.ggml.tokens");
   spec.merges = texts(file, "tokenizer.ggml.merges");
-  if (spec.model.empty() || spec.tokens.empty()) return fail(Code::NotFound, "the file holds no tokenizer (tokenizer.ggml.model, tokenizer.ggml.tokens)");
+  if (spec.model.empty() || spec.tokens.empty())
+    return fail(Code::NotFound, "the file holds no tokenizer (tokenizer.ggml.model, tokenizer.ggml.tokens)");
   if (const GgufValue* v = file.find("tokenizer.ggml.scores")) spec.scores = as_floats(*v).value_or(std::vector<float>{});
   if (const GgufValue* v = file.find("tokenizer.ggml.token_type")) spec.types = as_ints(*v).value_or(std::vector<std::int32_t>{});
-  if (const GgufValue* v = file.find("tokenizer.ggml.precompiled_charsmap")) spec.precompiled_charsmap.assign(reinterpret_cast<const char*>(v->bytes.data()), v->bytes.size());
+  if (const GgufValue* v = file.find("tokenizer.ggml.precompiled_charsmap"))
+    spec.precompiled_charsmap.assign(reinterpret_cast<const char*>(v->bytes.data()), v->bytes.size());
   spec.bos = id_value(file, "tokenizer.ggml.bos_token_id");
   spec.eos = id_value(file, "tokenizer.ggml.eos_token_id");
   spec.unk = id_value(file, "tokenizer.ggml.unknown_token_id");

@@ -25,7 +25,9 @@ float finite(float logit) {
 }  // namespace
 
 Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
-  const auto bad = [](const char* name, auto value, const char* expected) { return fail(Code::InvalidArgument, "{} is {}, expected {}", name, value, expected); };
+  const auto bad = [](const char* name, auto value, const char* expected) {
+    return fail(Code::InvalidArgument, "{} is {}, expected {}", name, value, expected);
+  };
   if (!(o.temperature >= 0) || !std::isfinite(o.temperature)) return bad("temperature", o.temperature, "a number >= 0");
   if (o.top_k < 0) return bad("top_k", o.top_k, "0 (off) or more");
   if (!(o.top_p > 0 && o.top_p <= 1)) return bad("top_p", o.top_p, "a number in (0, 1]");
@@ -72,7 +74,8 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
 Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> history, std::uint32_t session) {
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (!std::isfinite(logits[i])) return fail(Code::NonFinite, "the logit of token {} at position {} is {}", i, history.size(), logits[i]);
-  const bool plain = options_.repetition_penalty == 1 && options_.frequency_penalty == 0 && options_.presence_penalty == 0 && options_.logit_bias.empty() && options_.banned.empty();
+  const bool plain = options_.repetition_penalty == 1 && options_.frequency_penalty == 0 && options_.presence_penalty == 0 &&
+                     options_.logit_bias.empty() && options_.banned.empty();
   const bool greedy = options_.temperature == 0 || options_.top_k == 1;
   if (plain && greedy) return argmax(logits);
   logits_.assign(logits.begin(), logits.end());
@@ -97,7 +100,8 @@ void Sampler::keep_typical(double total) {
   double entropy = 0;
   for (const double w : weights_) entropy -= w > 0 ? w / total * log64(w / total) : 0;
   std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < weights_.size(); ++i) order.emplace_back(weights_[i] > 0 ? std::abs(-log64(weights_[i] / total) - entropy) : INFINITY, i);
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    order.emplace_back(weights_[i] > 0 ? std::abs(-log64(weights_[i] / total) - entropy) : INFINITY, i);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<bool> keep(weights_.size(), false);
   double sum = 0;

@@ -58,7 +58,9 @@ std::vector<double> reference(const SamplingOptions& o, std::vector<float> logit
   for (const float v : logits) p.push_back(std::exp(static_cast<double>(v) / static_cast<double>(o.temperature)));
   normalise(p);
   if (o.top_k > 0)
-    for (const std::vector<std::size_t> order = best_first(p); const std::size_t i : std::span(order).subspan(std::min<std::size_t>(p.size(), static_cast<std::size_t>(o.top_k)))) p[i] = 0;
+    for (const std::vector<std::size_t> order = best_first(p);
+         const std::size_t i : std::span(order).subspan(std::min<std::size_t>(p.size(), static_cast<std::size_t>(o.top_k))))
+      p[i] = 0;
   normalise(p);
   if (o.typical_p < 1) {
     double entropy = 0;
@@ -108,10 +110,18 @@ SamplingOptions with(float temperature, int top_k = 0, float top_p = 1, float mi
 
 TEST(Sampling, X_21_draws_follow_the_reference) {
   const Cut cuts[] = {
-      {"plain", with(1)},          {"cold", with(0.4f)},             {"hot", with(2.5f)},
-      {"top_k", with(1, 5)},       {"top_k beyond", with(1, 1000)},  {"top_p", with(1, 0, 0.7f)},
-      {"top_p tiny", with(1, 0, 1e-6f)}, {"min_p", with(1, 0, 1, 0.2f)}, {"min_p one", with(1, 0, 1, 1)},
-      {"typical", with(1, 0, 1, 0, 0.5f)}, {"typical tiny", with(1, 0, 1, 0, 0.01f)}, {"all", with(1.3f, 15, 0.9f, 0.1f, 0.8f)},
+      {"plain", with(1)},
+      {"cold", with(0.4f)},
+      {"hot", with(2.5f)},
+      {"top_k", with(1, 5)},
+      {"top_k beyond", with(1, 1000)},
+      {"top_p", with(1, 0, 0.7f)},
+      {"top_p tiny", with(1, 0, 1e-6f)},
+      {"min_p", with(1, 0, 1, 0.2f)},
+      {"min_p one", with(1, 0, 1, 1)},
+      {"typical", with(1, 0, 1, 0, 0.5f)},
+      {"typical tiny", with(1, 0, 1, 0, 0.01f)},
+      {"all", with(1.3f, 15, 0.9f, 0.1f, 0.8f)},
   };
   for (const Cut& cut : cuts)
     for (const std::uint32_t stream : {1u, 2u}) {
@@ -142,7 +152,8 @@ TEST(Sampling, X_21_penalties_over_the_window) {
   history.insert(history.end(), {5, 5, 5, 11});
   const std::vector<float> logits = random_logits(4);
   for (const int window : {0, 2, 4, 64})
-    for (const auto& [repetition, frequency, presence] : {std::tuple(1.7f, 0.0f, 0.0f), {1.0f, 0.3f, 0.0f}, {1.0f, 0.0f, 0.9f}, {1.3f, 0.2f, -0.4f}, {0.5f, -0.1f, 0.0f}}) {
+    for (const auto& [repetition, frequency, presence] :
+         {std::tuple(1.7f, 0.0f, 0.0f), {1.0f, 0.3f, 0.0f}, {1.0f, 0.0f, 0.9f}, {1.3f, 0.2f, -0.4f}, {0.5f, -0.1f, 0.0f}}) {
       SCOPED_TRACE(fmt::format("window {}: {} {} {}", window, repetition, frequency, presence));
       SamplingOptions options = with(1);
       options.repetition_window = window;

@@ -26,8 +26,10 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->model_ = std::move(model);
   const auto trained = static_cast<std::size_t>(s->model_->config.max_position_embeddings);
   s->context_tokens_ = options.context_tokens != 0 ? options.context_tokens : std::min(trained, kDefaultContext);
-  if (s->context_tokens_ > (std::size_t{1} << 24)) return fail(Code::InvalidArgument, "a context of {} tokens is beyond the limit of 2^24", s->context_tokens_);
-  if (options.sequences < 1 || options.sequences > 4096) return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
+  if (s->context_tokens_ > (std::size_t{1} << 24))
+    return fail(Code::InvalidArgument, "a context of {} tokens is beyond the limit of 2^24", s->context_tokens_);
+  if (options.sequences < 1 || options.sequences > 4096)
+    return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
   s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
   LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
   s->activations_ = options.activations;
@@ -51,7 +53,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   for (const std::size_t i : rope_index) s->rope_of_slot_.push_back(&s->ropes_[i]);
   for (const StateNeeds& need : net.state_needs())
     for (std::size_t sequence = 0; sequence < options.sequences; ++sequence) {
-      LOOM_TRY(KvCache cache, KvCache::create({need.attention.kv_heads, need.attention.head_dim, s->context_tokens_, need.attention.window, s->chunk_rows_}));
+      LOOM_TRY(KvCache cache,
+               KvCache::create({need.attention.kv_heads, need.attention.head_dim, s->context_tokens_, need.attention.window, s->chunk_rows_}));
       s->caches_.push_back(std::move(cache));
     }
   s->held_from_.assign(s->caches_.size(), 0);
@@ -62,7 +65,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   const std::size_t blocks_end = s->model_->blocks_end();
   const std::size_t hidden = tensor_bytes(s->chunk_rows_, net.cols_after(blocks_end - 1));
   const PlanSizes head_sizes{std::min(kHeadRows, s->chunk_rows_), s->context_tokens_, s->pool_->threads()};
-  LOOM_TRY(s->arena_, Arena::create(net.scratch_bytes(sizes, 0, blocks_end) + hidden + net.scratch_bytes(head_sizes, blocks_end, net.num_cells()) + 4096));
+  LOOM_TRY(s->arena_,
+           Arena::create(net.scratch_bytes(sizes, 0, blocks_end) + hidden + net.scratch_bytes(head_sizes, blocks_end, net.num_cells()) + 4096));
   LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.cols_after(net.num_cells() - 1), sizeof(float)}));
   LOOM_TRY(s->logits_, Buffer::create(logits));
   s->pass_caches_.reserve(s->slots_ * options.sequences);
@@ -76,7 +80,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 Result<void> Session::check(std::span<const Feed> feeds) const {
   const auto vocab = static_cast<std::int32_t>(model_->config.vocab_size);
   if (feeds.empty()) return fail(Code::InvalidArgument, "no sequence to feed");
-  if (feeds.size() > tokens_.size()) return fail(Code::InvalidArgument, "{} feeds given, the session holds {} sequences", feeds.size(), tokens_.size());
+  if (feeds.size() > tokens_.size())
+    return fail(Code::InvalidArgument, "{} feeds given, the session holds {} sequences", feeds.size(), tokens_.size());
   for (std::size_t f = 0; f < feeds.size(); ++f) {
     const Feed& feed = feeds[f];
     if (feed.sequence >= tokens_.size()) return fail(Code::OutOfRange, "sequence {} is fed, the session holds {}", feed.sequence, tokens_.size());
@@ -187,7 +192,8 @@ Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, 
   return std::span<const float>(logits.data, logits.cols);
 }
 
-Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence) {
+Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit,
+                               std::size_t sequence) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
   LOOM_TRY_VOID(refill(sequence));
@@ -203,7 +209,8 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::fun
       tokens_[sequence].resize(before);
       return swept;
     }
-    tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
+    tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                             ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
     for (std::size_t i = 0; i < n; ++i) visit(begin + i, {logits.as<float>() + i * vocab, vocab});
   }
   return {};
@@ -215,14 +222,16 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
   if (n == tokens_[sequence].size()) return {};
   for (std::size_t slot = 0; slot < slots_; ++slot) {
     if (n == 0) held_from(slot, sequence) = 0;
-    if (held_from(slot, sequence) > first_needed(slot, n)) return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
+    if (held_from(slot, sequence) > first_needed(slot, n))
+      return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
   }
   tokens_[sequence].resize(n);
   return {};
 }
 
 Result<void> Session::fork(std::size_t from, std::size_t to) {
-  if (from >= tokens_.size() || to >= tokens_.size()) return fail(Code::OutOfRange, "fork {} to {}: the session holds {} sequences", from, to, tokens_.size());
+  if (from >= tokens_.size() || to >= tokens_.size())
+    return fail(Code::OutOfRange, "fork {} to {}: the session holds {} sequences", from, to, tokens_.size());
   if (from == to) return {};
   return restore(snapshot(from), to);
 }

@@ -38,7 +38,8 @@ class Session {
   Result<ConstTensor> feed(std::span<const Feed> feeds);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0);
   // The same for one sequence, with the logits after every id: visit(index of the id, logits).
-  Result<void> feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence = 0);
+  Result<void> feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit,
+                        std::size_t sequence = 0);
 
   std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
   std::span<const std::int32_t> tokens(std::size_t sequence = 0) const { return tokens_[sequence]; }

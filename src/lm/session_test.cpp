@@ -75,7 +75,8 @@ TEST_P(EveryKind, X_24_chunks_give_the_same_bits) {
       for (const int threads : {1, 2}) {
         const auto session = session_of(GetParam(), {.threads = threads, .chunk_rows = chunk_rows});
         Row row;
-        for (std::size_t begin = 0; begin < ids.size(); begin += step) row = feed(*session, std::span(ids).subspan(begin, std::min(step, ids.size() - begin)));
+        for (std::size_t begin = 0; begin < ids.size(); begin += step)
+          row = feed(*session, std::span(ids).subspan(begin, std::min(step, ids.size() - begin)));
         EXPECT_TRUE(same(row, whole)) << chunk_rows << " rows, steps of " << step << ", " << threads << " threads";
       }
 }
@@ -215,14 +216,14 @@ TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
   EXPECT_EQ(session->restore(forged(kCount, 0xffffffff)).error().code, Code::ContextFull);
   EXPECT_EQ(session->restore(forged(kCount, 31)).error().code, Code::CorruptData);
   EXPECT_EQ(session->restore(forged(kCount, 29)).error().code, Code::CorruptData);
-  for (const std::uint32_t id : {300u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) EXPECT_EQ(session->restore(forged(kIds, id)).error().code, Code::CorruptData) << id;
+  for (const std::uint32_t id : {300u, 0x7fffffffu, 0x80000000u, 0xffffffffu})
+    EXPECT_EQ(session->restore(forged(kIds, id)).error().code, Code::CorruptData) << id;
   EXPECT_EQ(session->restore(forged(kIds + 30 * 4, 31)).error().code, Code::CorruptData);
   EXPECT_FALSE(session->restore(forged(kIds + 30 * 4, 1)));
   for (std::size_t n = 0; n < 400; ++n) {
     std::vector<std::byte> bytes = saved;
     bytes[n * 131 % (bytes.size() - 32)] ^= std::byte{0x81};
-    if (session->restore(signed_again(std::move(bytes))))
-      (void)session->feed(next);
+    if (session->restore(signed_again(std::move(bytes)))) (void)session->feed(next);
   }
   ASSERT_TRUE(session->restore(saved));
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
@@ -347,7 +348,8 @@ TEST_P(EveryKind, X_23_cancel_from_another_thread) {
 
 TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
   const Ids ids = random_ids(700);
-  const auto ring = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 8}), whole = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 700});
+  const auto ring = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 8}),
+             whole = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 700});
   std::vector<Row> rows(ids.size());
   ASSERT_TRUE(whole->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
   std::size_t at = 0;

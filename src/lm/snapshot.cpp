@@ -34,15 +34,15 @@ Digest digest_of(std::span<const std::byte> bytes) {
 Digest Session::shape_digest() const {
   Sha256 hash;
   for (const StateNeeds& need : model_->network.state_needs())
-    for (const std::size_t v : {need.attention.kv_heads, need.attention.head_dim, need.attention.window}) hash.update_u32(static_cast<std::uint32_t>(v));
+    for (const std::size_t v : {need.attention.kv_heads, need.attention.head_dim, need.attention.window})
+      hash.update_u32(static_cast<std::uint32_t>(v));
   hash.update_u32(static_cast<std::uint32_t>(model_->config.vocab_size));
   hash.update_u32(static_cast<std::uint32_t>(activations_));   // another rounding would continue with other numbers
   // The first rows of every matrix stand for the weights: a snapshot of another model is refused, at no cost worth a cache.
   for (std::size_t i = 0; i < model_->network.num_cells(); ++i)
     if (const Layer* layer = model_->network.cell(i).layer.get())
-      layer->visit_matrices("", [&](const std::string&, const Matrix& m) {
-        hash.update({m.panel(0), m.panel_bytes() < 4096 ? m.panel_bytes() : 4096});
-      });
+      layer->visit_matrices("",
+                            [&](const std::string&, const Matrix& m) { hash.update({m.panel(0), m.panel_bytes() < 4096 ? m.panel_bytes() : 4096}); });
   return hash.finish();
 }
 
@@ -76,7 +76,8 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   if (bytes.size() < kHeader + 32 || std::memcmp(bytes.data(), kMagic, 8) != 0) return fail(Code::CorruptData, "this is no saved Loom session");
   const std::span<const std::byte> body = bytes.first(bytes.size() - 32);
   const Digest stored = digest_of(body);
-  if (std::memcmp(stored.data(), bytes.data() + body.size(), 32) != 0) return fail(Code::CorruptData, "the saved session is damaged: its SHA-256 does not match");
+  if (std::memcmp(stored.data(), bytes.data() + body.size(), 32) != 0)
+    return fail(Code::CorruptData, "the saved session is damaged: its SHA-256 does not match");
   if (const std::uint32_t version = get_u32(body.data() + 8); version != kNumericsVersion)
     return fail(Code::Unsupported, "the session was saved with numerics version {}, this is {}", version, kNumericsVersion);
   const Digest shape = shape_digest();

@@ -92,7 +92,8 @@ std::vector<TensorPlace> expected_tensors(const ModelConfig& c) {
   std::vector<TensorPlace> all = {{TensorRole::Embedding, -1}};
   for (std::int64_t layer = 0; layer < c.num_hidden_layers; ++layer) {
     const auto add = [&](bool there, std::initializer_list<TensorRole> roles) {
-      if (there) for (const TensorRole role : roles) all.push_back({role, layer});
+      if (there)
+        for (const TensorRole role : roles) all.push_back({role, layer});
     };
     add(true, {TensorRole::AttentionNorm, TensorRole::Q, TensorRole::K, TensorRole::V, TensorRole::O});
     add(c.qkv_bias, {TensorRole::QBias, TensorRole::KBias, TensorRole::VBias});
@@ -112,18 +113,27 @@ std::vector<std::size_t> expected_shape(const ModelConfig& c, TensorRole role) {
   const auto q = static_cast<std::size_t>(c.num_attention_heads * c.head_dim), kv = static_cast<std::size_t>(c.num_key_value_heads * c.head_dim);
   const auto head = static_cast<std::size_t>(c.head_dim), vocab = static_cast<std::size_t>(c.vocab_size);
   switch (role) {
-    case TensorRole::Embedding: case TensorRole::Head: return {vocab, d};
-    case TensorRole::AttentionNorm: case TensorRole::FfnNorm: case TensorRole::FinalNorm: return {d};
+    case TensorRole::Embedding:
+    case TensorRole::Head: return {vocab, d};
+    case TensorRole::AttentionNorm:
+    case TensorRole::FfnNorm:
+    case TensorRole::FinalNorm: return {d};
     case TensorRole::Q: return {q, d};
-    case TensorRole::K: case TensorRole::V: return {kv, d};
+    case TensorRole::K:
+    case TensorRole::V: return {kv, d};
     case TensorRole::O: return {d, q};
     case TensorRole::QBias: return {q};
-    case TensorRole::KBias: case TensorRole::VBias: return {kv};
-    case TensorRole::OBias: case TensorRole::DownBias: return {d};
-    case TensorRole::QNorm: case TensorRole::KNorm: return {head};
-    case TensorRole::Gate: case TensorRole::Up: return {n, d};
+    case TensorRole::KBias:
+    case TensorRole::VBias: return {kv};
+    case TensorRole::OBias:
+    case TensorRole::DownBias: return {d};
+    case TensorRole::QNorm:
+    case TensorRole::KNorm: return {head};
+    case TensorRole::Gate:
+    case TensorRole::Up: return {n, d};
     case TensorRole::Down: return {d, n};
-    case TensorRole::GateBias: case TensorRole::UpBias: return {n};
+    case TensorRole::GateBias:
+    case TensorRole::UpBias: return {n};
     case TensorRole::RopeFactors: return {static_cast<std::size_t>(c.rotary_dim()) / 2};
   }
   return {};

@@ -13,8 +13,28 @@
 namespace loom {
 
 enum class TensorRole : std::uint8_t {
-  Embedding, AttentionNorm, Q, K, V, O, QBias, KBias, VBias, OBias, QNorm, KNorm,
-  FfnNorm, Gate, Up, Down, GateBias, UpBias, DownBias, FinalNorm, Head, RopeFactors,
+  Embedding,
+  AttentionNorm,
+  Q,
+  K,
+  V,
+  O,
+  QBias,
+  KBias,
+  VBias,
+  OBias,
+  QNorm,
+  KNorm,
+  FfnNorm,
+  Gate,
+  Up,
+  Down,
+  GateBias,
+  UpBias,
+  DownBias,
+  FinalNorm,
+  Head,
+  RopeFactors,
 };
 
 struct TensorPlace {

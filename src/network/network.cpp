@@ -8,7 +8,8 @@ namespace loom {
 
 Result<Network> Network::create(const GridSize& s) {
   for (const std::size_t extent : {s.depth, s.rows, s.cols, s.layers_per_cell})
-    if (extent < 1 || extent > 65536) return fail(Code::InvalidConfig, "grid {} x {} x {} x {}: every extent must be 1..65536", s.depth, s.rows, s.cols, s.layers_per_cell);
+    if (extent < 1 || extent > 65536)
+      return fail(Code::InvalidConfig, "grid {} x {} x {} x {}: every extent must be 1..65536", s.depth, s.rows, s.cols, s.layers_per_cell);
   const std::size_t cells = s.depth * s.rows * s.cols * s.layers_per_cell;  // at most 2^64 - 1: four factors of at most 2^16
   if (s.depth * s.rows > (std::size_t{1} << 24) || cells > (std::size_t{1} << 24))
     return fail(Code::InvalidConfig, "grid {} x {} x {} x {} has more than 2^24 cells", s.depth, s.rows, s.cols, s.layers_per_cell);
@@ -20,7 +21,8 @@ Result<Network> Network::create(const GridSize& s) {
 
 Result<std::size_t> Network::index_of(const Address& a) const {
   if (a.z >= size_.depth || a.y >= size_.rows || a.x >= size_.cols || a.l >= size_.layers_per_cell)
-    return fail(Code::OutOfRange, "cell ({},{},{},{}) is outside the grid {} x {} x {} x {}", a.z, a.y, a.x, a.l, size_.depth, size_.rows, size_.cols, size_.layers_per_cell);
+    return fail(Code::OutOfRange, "cell ({},{},{},{}) is outside the grid {} x {} x {} x {}", a.z, a.y, a.x, a.l, size_.depth, size_.rows, size_.cols,
+                size_.layers_per_cell);
   return ((a.z * size_.rows + a.y) * size_.cols + a.x) * size_.layers_per_cell + a.l;
 }
 

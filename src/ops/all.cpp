@@ -2,8 +2,8 @@
 
 namespace loom {
 
-#define LOOM_COMPILED_TARGET(t) \
-  namespace t {                 \
+#define LOOM_COMPILED_TARGET(t)      \
+  namespace t {                      \
   const KernelTable& kernel_table(); \
   }
 #include "backend/cpu/targets.inc"

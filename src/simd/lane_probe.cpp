@@ -4,8 +4,8 @@
 
 namespace loom {
 
-#define LOOM_DECLARE(target) \
-  namespace target {         \
+#define LOOM_DECLARE(target)           \
+  namespace target {                   \
   extern const LaneProbes lane_probes; \
   }
 LOOM_COMPILED_TARGETS(LOOM_DECLARE)

@@ -26,10 +26,10 @@ void put(std::uint32_t* out, const F32x16& v) {
 void put(std::uint32_t* out, float v) { out[0] = __builtin_bit_cast(std::uint32_t, v); }
 void put(std::uint32_t* out, bool v) { out[0] = v ? 1 : 0; }
 
-#define LOOM_PROBE(name, expression)                                         \
-  {name, [](const LaneInput& in, std::uint32_t* out) {                       \
-     [[maybe_unused]] const Operands o{load(in.a), load(in.b), load(in.i), load(in.j)};       \
-     put(out, expression);                                                   \
+#define LOOM_PROBE(name, expression)                                                    \
+  {name, [](const LaneInput& in, std::uint32_t* out) {                                  \
+     [[maybe_unused]] const Operands o{load(in.a), load(in.b), load(in.i), load(in.j)}; \
+     put(out, expression);                                                              \
    }}
 constexpr LaneProbe kProbes[] = {
     LOOM_PROBE("load f", o.a),
@@ -40,12 +40,12 @@ constexpr LaneProbe kProbes[] = {
     LOOM_PROBE("zero_i", zero_i()),
     LOOM_PROBE("a + b", o.a + o.b),
     LOOM_PROBE("a - b", o.a - o.b),
-    LOOM_PROBE("a * b", o.a * o.b),
+    LOOM_PROBE("a * b", o.a* o.b),
     LOOM_PROBE("a / b", o.a / o.b),
-    LOOM_PROBE("a * b + a", o.a * o.b + o.a),
+    LOOM_PROBE("a * b + a", o.a* o.b + o.a),
     LOOM_PROBE("i + j", o.i + o.j),
     LOOM_PROBE("i - j", o.i - o.j),
-    LOOM_PROBE("i * j", o.i * o.j),
+    LOOM_PROBE("i * j", o.i* o.j),
     LOOM_PROBE("i & j", o.i & o.j),
     LOOM_PROBE("i | j", o.i | o.j),
     LOOM_PROBE("i ^ j", o.i ^ o.j),

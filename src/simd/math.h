@@ -40,9 +40,7 @@ LOOM_INLINE ExpParts reduce_exp(const F32x16& x) {
   return {shift, (x - n * splat(kLn2Hi)) - n * splat(kLn2Lo)};
 }
 // (e^r - 1 - r) / r^2
-LOOM_INLINE F32x16 exp_tail(const F32x16& r) {
-  return poly(r, 0x1.fffffcp-2f, 0x1.55548cp-3f, 0x1.555858p-5f, 0x1.123de0p-7f, 0x1.6ac754p-10f);
-}
+LOOM_INLINE F32x16 exp_tail(const F32x16& r) { return poly(r, 0x1.fffffcp-2f, 0x1.55548cp-3f, 0x1.555858p-5f, 0x1.123de0p-7f, 0x1.6ac754p-10f); }
 // e^r = y + low, low being what the rounding of y lost.
 struct Pair {
   F32x16 high, low;
@@ -93,8 +91,7 @@ LOOM_INLINE F32x16 sigmoid(const F32x16& x) {
 LOOM_INLINE F32x16 tanh(const F32x16& x) {
   const F32x16 a = abs(x);
   const F32x16 z = a * a;
-  const F32x16 small =
-      a + a * (z * detail::poly(z, -0x1.555548p-2f, 0x1.110c5ep-3f, -0x1.b905c4p-5f, 0x1.5811f6p-6f, -0x1.9454f0p-8f));
+  const F32x16 small = a + a * (z * detail::poly(z, -0x1.555548p-2f, 0x1.110c5ep-3f, -0x1.b905c4p-5f, 0x1.5811f6p-6f, -0x1.9454f0p-8f));
   const F32x16 c = min(a, splat(10.0f));
   const F32x16 large = splat(1.0f) - splat(2.0f) / (detail::exp_in_range(c + c) + splat(1.0f));
   F32x16 y = select(a < splat(0.5625f), small, large);
@@ -121,8 +118,8 @@ LOOM_INLINE LogParts reduce_log(const F32x16& x) {
 }
 // (log(1 + f) - f + f^2/2) / f^3 for 1 + f in [sqrt 1/2, sqrt 2]
 LOOM_INLINE F32x16 log_tail(const F32x16& f) {
-  return poly(f, 0x1.555548p-2f, -0x1.000070p-2f, 0x1.99a540p-3f, -0x1.552f18p-3f, 0x1.23036cp-3f, -0x1.0103dap-3f, 0x1.eff056p-4f,
-              -0x1.bf29b0p-4f, 0x1.b5abbep-5f);
+  return poly(f, 0x1.555548p-2f, -0x1.000070p-2f, 0x1.99a540p-3f, -0x1.552f18p-3f, 0x1.23036cp-3f, -0x1.0103dap-3f, 0x1.eff056p-4f, -0x1.bf29b0p-4f,
+              0x1.b5abbep-5f);
 }
 // e ln 2 + f + low, added from the small end; |f| <= 0.42, low much smaller than f.
 LOOM_INLINE F32x16 join_log(const F32x16& e, const F32x16& f, const F32x16& low) {
@@ -185,11 +182,11 @@ LOOM_INLINE F32x16 log1p(const F32x16& x) {
 LOOM_INLINE F32x16 erf(const F32x16& x) {
   const F32x16 a = abs(x);
   const F32x16 z = a * a;
-  const F32x16 small = a + a * detail::poly(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f, 0x1.53f224p-8f,
-                                            -0x1.a3515ep-11f, 0x1.4771fep-14f);
+  const F32x16 small =
+      a + a * detail::poly(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f, 0x1.53f224p-8f, -0x1.a3515ep-11f, 0x1.4771fep-14f);
   const F32x16 least = a * splat(0x1.20dd76p+0f);  // 2 / sqrt(pi); the polynomial's product could be subnormal
-  const F32x16 q = detail::poly(min(a, splat(4.0f)), 0x1.8b3c94p-13f, -0x1.212c2cp+0f, -0x1.4434f6p-1f, -0x1.bc1890p-4f,
-                                0x1.9d0b0ap-6f, -0x1.139790p-8f, 0x1.cee59ap-12f, -0x1.6bfe4ep-16f);
+  const F32x16 q = detail::poly(min(a, splat(4.0f)), 0x1.8b3c94p-13f, -0x1.212c2cp+0f, -0x1.4434f6p-1f, -0x1.bc1890p-4f, 0x1.9d0b0ap-6f,
+                                -0x1.139790p-8f, 0x1.cee59ap-12f, -0x1.6bfe4ep-16f);
   F32x16 y = select(a < splat(1.0f), select(a < splat(0x1p-60f), least, small), splat(1.0f) - detail::exp_in_range(q));
   y = as_float((bits(y) | detail::sign_bit(x)) & ~detail::is_tiny(x));
   return select(x == x, y, detail::quiet_nan());
@@ -221,8 +218,7 @@ struct LaneAngle {
 // m matter: 96 of them from the right place leave 70 bits behind the point.
 inline LaneAngle reduce_large_angle(float x) {
   // 32 zero bits, then 2/pi.
-  constexpr std::uint32_t kTwoOverPi[9] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
-                                           0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
+  constexpr std::uint32_t kTwoOverPi[9] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
   const auto b = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t m = (b & 0x007fffff) | 0x00800000;
   const std::uint32_t at = (b >> 23) - 120;  // k + 30, k = exponent - 150: the bit of the table that weighs 2

@@ -45,9 +45,8 @@ double exp_pair(double x, double low) {
   const double t = x - n * 0x1.62e42fefa2p-1;  // 40 bits of ln 2: exact
   const double rest = low - n * 0x1.9ef35793c7673p-41;
   const double r = t + rest, lost = (t - r) + rest;
-  const double tail = poly(r, 0.5, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e54bp-7, 0x1.6c16c16c0a434p-10,
-                           0x1.a01a01b5f388ap-13, 0x1.a01a01e89a8b4p-16, 0x1.71ddeab001984p-19, 0x1.27e44aa2c73abp-22,
-                           0x1.af7442105fef7p-26, 0x1.205063d6172ebp-29);
+  const double tail = poly(r, 0.5, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e54bp-7, 0x1.6c16c16c0a434p-10, 0x1.a01a01b5f388ap-13,
+                           0x1.a01a01e89a8b4p-16, 0x1.71ddeab001984p-19, 0x1.27e44aa2c73abp-22, 0x1.af7442105fef7p-26, 0x1.205063d6172ebp-29);
   const Pair sum = add_exactly(1.0, r);
   const double y = sum.high + (sum.low + (lost + r * r * tail));
   const auto exponent = static_cast<std::int64_t>(bits(y) >> 52) + static_cast<std::int64_t>(n);
@@ -71,8 +70,9 @@ Pair log_pair(double x) {
   const double z = square.high, z_low = square.low + 2.0 * s * s_low;
   constexpr double kThird = 0x1.5555555555555p-1, kThirdLow = 0x1.5555555555555p-55;  // 2/3
   const Pair cubic = multiply_exactly(kThird, z);
-  const double tail = z * z * poly(z, 0x1.9999999999995p-2, 0x1.2492492493192p-2, 0x1.c71c71c557425p-3, 0x1.745d1845e6750p-3,
-                                   0x1.3b135d885f3abp-3, 0x1.11217b5cc4dfep-3, 0x1.de14520cab3e1p-4, 0x1.ec124e56d2225p-4);
+  const double tail = z * z *
+                      poly(z, 0x1.9999999999995p-2, 0x1.2492492493192p-2, 0x1.c71c71c557425p-3, 0x1.745d1845e6750p-3, 0x1.3b135d885f3abp-3,
+                           0x1.11217b5cc4dfep-3, 0x1.de14520cab3e1p-4, 0x1.ec124e56d2225p-4);
   const Pair factor = add_exactly(2.0, cubic.high);
   const double factor_low = factor.low + (cubic.low + (kThird * z_low + kThirdLow * z + tail));
   const Pair product = multiply_exactly(s, factor.high);
@@ -158,13 +158,17 @@ double sine_of(const Angle& angle, std::uint64_t quadrant) {
   const double h = angle.high, z = h * h;
   double y;
   if ((quadrant & 1) == 0) {
-    y = h + (h * z * poly(z, -0x1.5555555555555p-3, 0x1.1111111111068p-7, -0x1.a01a019ffe08bp-13, 0x1.71de3a332c1f1p-19,
-                          -0x1.ae642b9913121p-26, 0x1.610939efb8ccep-33, -0x1.9fb6620318f00p-41) + angle.low);
+    y = h + (h * z *
+                 poly(z, -0x1.5555555555555p-3, 0x1.1111111111068p-7, -0x1.a01a019ffe08bp-13, 0x1.71de3a332c1f1p-19, -0x1.ae642b9913121p-26,
+                      0x1.610939efb8ccep-33, -0x1.9fb6620318f00p-41) +
+             angle.low);
   } else {
     const double half = 0.5 * z;
     const Pair sum = add_exactly(1.0, -half);
-    y = sum.high + (sum.low + (z * z * poly(z, 0x1.555555555554bp-5, -0x1.6c16c16c15015p-10, 0x1.a01a019c8f25cp-16,
-                                            -0x1.27e4f7f1920bdp-22, 0x1.1ee9dbcfbce7dp-29, -0x1.8fa685046614fp-37) - h * angle.low));
+    y = sum.high + (sum.low + (z * z *
+                                   poly(z, 0x1.555555555554bp-5, -0x1.6c16c16c15015p-10, 0x1.a01a019c8f25cp-16, -0x1.27e4f7f1920bdp-22,
+                                        0x1.1ee9dbcfbce7dp-29, -0x1.8fa685046614fp-37) -
+                               h * angle.low));
   }
   return (quadrant & 2) != 0 ? -y : y;
 }

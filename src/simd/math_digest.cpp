@@ -48,9 +48,8 @@ std::vector<MathDigest> math_digests(const MathKernels& kernels) {
   const struct {
     const char* name;
     MathKernel run;
-  } functions[] = {{"exp", kernels.exp},     {"expm1", kernels.expm1},     {"log", kernels.log}, {"log1p", kernels.log1p},
-                   {"tanh", kernels.tanh},   {"sigmoid", kernels.sigmoid}, {"erf", kernels.erf}, {"sin", kernels.sin},
-                   {"cos", kernels.cos},     {"rsqrt", kernels.rsqrt}};
+  } functions[] = {{"exp", kernels.exp},         {"expm1", kernels.expm1}, {"log", kernels.log}, {"log1p", kernels.log1p}, {"tanh", kernels.tanh},
+                   {"sigmoid", kernels.sigmoid}, {"erf", kernels.erf},     {"sin", kernels.sin}, {"cos", kernels.cos},     {"rsqrt", kernels.rsqrt}};
   std::vector<MathDigest> digests;
   std::vector<float> x(kBlock), z(kBlock), y(kBlock);
   for (const auto& f : functions) {

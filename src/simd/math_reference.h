@@ -12,7 +12,7 @@ namespace loom::reference {
 
 struct Function {
   const char* name;
-  MathKernel MathKernels::*kernel;
+  MathKernel MathKernels::* kernel;
   double (*exact)(double);
 };
 
@@ -22,16 +22,11 @@ inline double sigmoid(double x) {
 }
 
 inline const Function kFunctions[] = {
-    {"exp", &MathKernels::exp, [](double x) { return std::exp(x); }},
-    {"expm1", &MathKernels::expm1, [](double x) { return std::expm1(x); }},
-    {"log", &MathKernels::log, [](double x) { return std::log(x); }},
-    {"log1p", &MathKernels::log1p, [](double x) { return std::log1p(x); }},
-    {"tanh", &MathKernels::tanh, [](double x) { return std::tanh(x); }},
-    {"sigmoid", &MathKernels::sigmoid, sigmoid},
-    {"erf", &MathKernels::erf, [](double x) { return std::erf(x); }},
-    {"sin", &MathKernels::sin, [](double x) { return std::sin(x); }},
-    {"cos", &MathKernels::cos, [](double x) { return std::cos(x); }},
-    {"rsqrt", &MathKernels::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }},
+    {"exp", &MathKernels::exp, [](double x) { return std::exp(x); }},    {"expm1", &MathKernels::expm1, [](double x) { return std::expm1(x); }},
+    {"log", &MathKernels::log, [](double x) { return std::log(x); }},    {"log1p", &MathKernels::log1p, [](double x) { return std::log1p(x); }},
+    {"tanh", &MathKernels::tanh, [](double x) { return std::tanh(x); }}, {"sigmoid", &MathKernels::sigmoid, sigmoid},
+    {"erf", &MathKernels::erf, [](double x) { return std::erf(x); }},    {"sin", &MathKernels::sin, [](double x) { return std::sin(x); }},
+    {"cos", &MathKernels::cos, [](double x) { return std::cos(x); }},    {"rsqrt", &MathKernels::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }},
 };
 
 // A subnormal counts as 0, and a zero has no sign.

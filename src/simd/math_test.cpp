@@ -61,8 +61,8 @@ class FlushSubnormals {
 // Both signs and three neighbours on each side of: every power of two, the ends of exp, the switch points of tanh, erf and sin,
 // the half-way points of exp's and the octants of the sine's reduction, sqrt(1/2) times powers of two (log).
 std::vector<float> boundaries() {
-  std::vector<float> centres = {0x1.62e42ep+6f, -0x1.5d589ep+6f, 0.5625f, 1.0f, 0x1p-60f, 2048.0f, 0x1p60f, 4.0f, 9.02f, 10.0f, 17.4f, 18.0f,
-                                60 * 0.693147f, FLT_MAX, 1e38f, real(0x7f800000), 0.0f};
+  std::vector<float> centres = {0x1.62e42ep+6f, -0x1.5d589ep+6f, 0.5625f, 1.0f,           0x1p-60f, 2048.0f, 0x1p60f,          4.0f, 9.02f,
+                                10.0f,          17.4f,           18.0f,   60 * 0.693147f, FLT_MAX,  1e38f,   real(0x7f800000), 0.0f};
   for (std::uint32_t e = 0; e < 256; ++e) {
     centres.push_back(real(e << 23));
     if (e < 255) centres.push_back(real((e << 23) | 0x3504f3));
@@ -135,7 +135,8 @@ TEST(Math, N_5_same_bits_on_every_target) {
   for (const MathKernels* kernels : runnable_math_kernels()) {
     const auto digests = math_digests(*kernels);
     ASSERT_EQ(digests.size(), golden_math_digests().size());
-    for (std::size_t i = 0; i < digests.size(); ++i) EXPECT_EQ(digests[i].hex, golden_math_digests()[i].hex) << digests[i].name << " on " << kernels->target;
+    for (std::size_t i = 0; i < digests.size(); ++i)
+      EXPECT_EQ(digests[i].hex, golden_math_digests()[i].hex) << digests[i].name << " on " << kernels->target;
   }
   const auto digests = math64_digests();
   ASSERT_EQ(digests.size(), golden_math64_digests().size());
@@ -149,23 +150,64 @@ TEST(Math, N_3_special_values) {
     const char* name;
     std::uint32_t x, y;
   } rows[] = {
-      {"exp", 0, kOne},           {"exp", kSign, kOne},         {"exp", 1, kOne},           {"exp", kInf, kInf},
-      {"exp", kInf | kSign, 0},   {"exp", word(-87.5f), 0},     {"exp", word(88.8f), kInf}, {"exp", 0xff7fffff, 0},
-      {"expm1", kSign, 0},        {"expm1", 0x80000001, 0},     {"expm1", kInf, kInf},      {"expm1", kInf | kSign, kOne | kSign},
+      {"exp", 0, kOne},
+      {"exp", kSign, kOne},
+      {"exp", 1, kOne},
+      {"exp", kInf, kInf},
+      {"exp", kInf | kSign, 0},
+      {"exp", word(-87.5f), 0},
+      {"exp", word(88.8f), kInf},
+      {"exp", 0xff7fffff, 0},
+      {"expm1", kSign, 0},
+      {"expm1", 0x80000001, 0},
+      {"expm1", kInf, kInf},
+      {"expm1", kInf | kSign, kOne | kSign},
       {"expm1", 0x80800000, 0x80800000},
-      {"log", 0, kInf | kSign},   {"log", kSign, kInf | kSign}, {"log", 0x007fffff, kInf | kSign}, {"log", 0x807fffff, kInf | kSign},
-      {"log", kOne, 0},           {"log", kInf, kInf},          {"log", kInf | kSign, kNan}, {"log", 0x80800000, kNan},
-      {"log1p", kSign, 0},        {"log1p", kOne | kSign, kInf | kSign}, {"log1p", 0xbf800001, kNan}, {"log1p", kInf, kInf},
-      {"log1p", kInf | kSign, kNan}, {"log1p", 0x00000001, 0}, {"log1p", 0x00800000, 0x00800000},
-      {"tanh", kSign, 0},         {"tanh", kInf, kOne},         {"tanh", kInf | kSign, kOne | kSign}, {"tanh", 0x80000001, 0},
-      {"sigmoid", 0, 0x3f000000}, {"sigmoid", kSign, 0x3f000000}, {"sigmoid", kInf, kOne},  {"sigmoid", kInf | kSign, 0},
-      {"sigmoid", word(-87.5f), 0}, {"sigmoid", word(30.0f), kOne},
-      {"erf", kSign, 0},          {"erf", kInf, kOne},          {"erf", kInf | kSign, kOne | kSign}, {"erf", 0x007fffff, 0},
-      {"sin", kSign, 0},          {"sin", kInf, kNan},          {"sin", kInf | kSign, kNan}, {"sin", 0x807fffff, 0},
+      {"log", 0, kInf | kSign},
+      {"log", kSign, kInf | kSign},
+      {"log", 0x007fffff, kInf | kSign},
+      {"log", 0x807fffff, kInf | kSign},
+      {"log", kOne, 0},
+      {"log", kInf, kInf},
+      {"log", kInf | kSign, kNan},
+      {"log", 0x80800000, kNan},
+      {"log1p", kSign, 0},
+      {"log1p", kOne | kSign, kInf | kSign},
+      {"log1p", 0xbf800001, kNan},
+      {"log1p", kInf, kInf},
+      {"log1p", kInf | kSign, kNan},
+      {"log1p", 0x00000001, 0},
+      {"log1p", 0x00800000, 0x00800000},
+      {"tanh", kSign, 0},
+      {"tanh", kInf, kOne},
+      {"tanh", kInf | kSign, kOne | kSign},
+      {"tanh", 0x80000001, 0},
+      {"sigmoid", 0, 0x3f000000},
+      {"sigmoid", kSign, 0x3f000000},
+      {"sigmoid", kInf, kOne},
+      {"sigmoid", kInf | kSign, 0},
+      {"sigmoid", word(-87.5f), 0},
+      {"sigmoid", word(30.0f), kOne},
+      {"erf", kSign, 0},
+      {"erf", kInf, kOne},
+      {"erf", kInf | kSign, kOne | kSign},
+      {"erf", 0x007fffff, 0},
+      {"sin", kSign, 0},
+      {"sin", kInf, kNan},
+      {"sin", kInf | kSign, kNan},
+      {"sin", 0x807fffff, 0},
       {"sin", 0x00800000, 0x00800000},
-      {"cos", kSign, kOne},       {"cos", kInf, kNan},          {"cos", kInf | kSign, kNan}, {"cos", 0x807fffff, kOne},
-      {"rsqrt", 0, kInf},         {"rsqrt", kSign, kInf},       {"rsqrt", kInf, 0},         {"rsqrt", 0x807fffff, kInf},
-      {"rsqrt", 0x80800000, kNan}, {"rsqrt", kInf | kSign, kNan}, {"rsqrt", word(4.0f), 0x3f000000},
+      {"cos", kSign, kOne},
+      {"cos", kInf, kNan},
+      {"cos", kInf | kSign, kNan},
+      {"cos", 0x807fffff, kOne},
+      {"rsqrt", 0, kInf},
+      {"rsqrt", kSign, kInf},
+      {"rsqrt", kInf, 0},
+      {"rsqrt", 0x807fffff, kInf},
+      {"rsqrt", 0x80800000, kNan},
+      {"rsqrt", kInf | kSign, kNan},
+      {"rsqrt", word(4.0f), 0x3f000000},
   };
   for (const auto& row : rows)
     for (const MathKernels* kernels : runnable_math_kernels())
@@ -182,8 +224,7 @@ TEST(Math, N_3_shape_of_the_functions) {
   for (std::uint32_t i = 0; i < 1u << 17; ++i) x.push_back(real(i * (0x7f7fffffu >> 17)));
   for (const char* name : {"exp", "expm1", "log1p", "tanh", "sigmoid", "erf", "log"}) {
     const std::vector<float> y = evaluate(best().*named(name).kernel, x);
-    for (std::size_t i = 1; i < x.size(); ++i)
-      ASSERT_FALSE(y[i - 1] > y[i]) << name << " falls at " << x[i];
+    for (std::size_t i = 1; i < x.size(); ++i) ASSERT_FALSE(y[i - 1] > y[i]) << name << " falls at " << x[i];
   }
   std::vector<float> mirrored = x;
   for (float& v : mirrored) v = -v;
@@ -221,10 +262,12 @@ TEST(Math, N_3_pow_within_two_ulp) {
 // Every pair of these, by the rules of IEEE 754-2019 9.2.1 as libm follows them; ours gives +0 for -0 and counts subnormals as 0.
 TEST(Math, N_3_pow_special_values) {
   const float inf = real(kInf);
-  const std::vector<float> values = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f, -0.5f, 1.5f, -1.5f, inf, -inf, real(kNan), FLT_MAX,
-                                     -FLT_MAX, FLT_MIN, -FLT_MIN, real(1), real(0x80000001), 8388607.0f, -8388607.0f, 8388607.5f, 8388608.0f,
-                                     8388609.0f, 16777215.0f, -16777215.0f, 16777216.0f, 16777218.0f, 4194303.5f, 0.99999994f, 1.0000001f,
-                                     -0.99999994f, -1.0000001f, 128.0f, -126.0f, -127.0f, 127.0f};
+  const std::vector<float> values = {0.0f,        -0.0f,       1.0f,       -1.0f,       2.0f,       -2.0f,        3.0f,
+                                     -3.0f,       0.5f,        -0.5f,      1.5f,        -1.5f,      inf,          -inf,
+                                     real(kNan),  FLT_MAX,     -FLT_MAX,   FLT_MIN,     -FLT_MIN,   real(1),      real(0x80000001),
+                                     8388607.0f,  -8388607.0f, 8388607.5f, 8388608.0f,  8388609.0f, 16777215.0f,  -16777215.0f,
+                                     16777216.0f, 16777218.0f, 4194303.5f, 0.99999994f, 1.0000001f, -0.99999994f, -1.0000001f,
+                                     128.0f,      -126.0f,     -127.0f,    127.0f};
   for (const float x : values)
     for (const float y : values)
       for (const MathKernels* kernels : runnable_math_kernels()) {
@@ -249,8 +292,17 @@ double ulps64(double y, long double exact) {
 TEST(Math64, N_3_two_ulp_and_special_values) {
   static_assert(LDBL_MANT_DIG >= 64 || LDBL_MANT_DIG == 53);  // with 53 bits the reference itself adds half an ulp
   const double inf = INFINITY, nan = NAN;
-  std::vector<double> x = {0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0x1p-1074, -0x1p-1074, 0x1p-1022, -0x1p-1022, 710.0, 709.78, -708.3, -708.5, -745.0,
-                           0x1p20, 0x1.fffffffffffffp19, 1e300, 6381956970095103.0 * 0x1p797, DBL_MAX};
+  std::vector<double> x = {0.0,        -0.0,
+                           1.0,        -1.0,
+                           inf,        -inf,
+                           nan,        0x1p-1074,
+                           -0x1p-1074, 0x1p-1022,
+                           -0x1p-1022, 710.0,
+                           709.78,     -708.3,
+                           -708.5,     -745.0,
+                           0x1p20,     0x1.fffffffffffffp19,
+                           1e300,      6381956970095103.0 * 0x1p797,
+                           DBL_MAX};
   for (std::uint32_t i = 0; i < 200000; ++i) {
     const PhiloxBlock r = philox4x32(4, {i, 0, 0, 0});
     const double unit = static_cast<double>(static_cast<std::int64_t>(std::uint64_t{r[0]} << 32 | r[1])) * 0x1p-63;
@@ -278,8 +330,9 @@ TEST(Math64, N_3_pow_for_rotary_angles_and_special_values) {
         ASSERT_LE(ulps64(pow64(theta, y), std::pow(static_cast<long double>(theta), static_cast<long double>(y))), 1.0) << theta << " " << y;
       }
   const double inf = INFINITY;
-  const double values[] = {0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, inf, -inf, NAN, DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074, -0x1p-1074,
-                           0x1p52 - 0.5, 0x1p52 + 1, 0x1p53 - 1, 0x1p53, -0x1p53 + 1, 1024.0, -1022.0, -1023.0, 1 - 0x1p-53, 1 + 0x1p-52};
+  const double values[] = {0.0,        -0.0,   1.0,         -1.0,    2.0,      -2.0,    3.0,         -3.0,       0.5,          -0.5,
+                           inf,        -inf,   NAN,         DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074,   -0x1p-1074, 0x1p52 - 0.5, 0x1p52 + 1,
+                           0x1p53 - 1, 0x1p53, -0x1p53 + 1, 1024.0,  -1022.0,  -1023.0, 1 - 0x1p-53, 1 + 0x1p-52};
   const auto normal = [](double v) { return std::fabs(v) < 0x1p-1022 ? std::copysign(0.0, v) : v; };
   for (const double x : values)
     for (const double y : values) {

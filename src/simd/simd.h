@@ -86,8 +86,10 @@ LOOM_INLINE I32x16 zero_i() {
   return v;
 }
 
-#define LOOM_LANE_OPERATOR(T, op) \
-  LOOM_INLINE T operator op(const T& a, const T& b) { return detail::each<T>([](auto x, auto y) { return x op y; }, a, b); }
+#define LOOM_LANE_OPERATOR(T, op)                                        \
+  LOOM_INLINE T operator op(const T& a, const T& b) {                    \
+    return detail::each<T>([](auto x, auto y) { return x op y; }, a, b); \
+  }
 LOOM_LANE_OPERATOR(F32x16, +)
 LOOM_LANE_OPERATOR(F32x16, -)
 LOOM_LANE_OPERATOR(F32x16, *)
@@ -98,17 +100,19 @@ LOOM_LANE_OPERATOR(I32x16, ^)
 #undef LOOM_LANE_OPERATOR
 
 // Through unsigned lanes: wraps modulo 2^32, which signed lanes need not.
-#define LOOM_LANE_WRAPPING(op)                                                                                       \
-  LOOM_INLINE I32x16 operator op(const I32x16& a, const I32x16& b) {                                                 \
-    return detail::each<I32x16>([](auto x, auto y) { return (native::I32)((native::U32)x op (native::U32)y); }, a, b); \
+#define LOOM_LANE_WRAPPING(op)                                                                                         \
+  LOOM_INLINE I32x16 operator op(const I32x16& a, const I32x16& b) {                                                   \
+    return detail::each<I32x16>([](auto x, auto y) { return (native::I32)((native::U32)x op(native::U32) y); }, a, b); \
   }
 LOOM_LANE_WRAPPING(+)
 LOOM_LANE_WRAPPING(-)
 LOOM_LANE_WRAPPING(*)
 #undef LOOM_LANE_WRAPPING
 
-#define LOOM_LANE_COMPARE(T, op) \
-  LOOM_INLINE I32x16 operator op(const T& a, const T& b) { return detail::each<I32x16>([](auto x, auto y) { return (native::I32)(x op y); }, a, b); }
+#define LOOM_LANE_COMPARE(T, op)                                                             \
+  LOOM_INLINE I32x16 operator op(const T& a, const T& b) {                                   \
+    return detail::each<I32x16>([](auto x, auto y) { return (native::I32)(x op y); }, a, b); \
+  }
 LOOM_LANE_COMPARE(F32x16, <)
 LOOM_LANE_COMPARE(F32x16, <=)
 LOOM_LANE_COMPARE(F32x16, >)
@@ -121,18 +125,30 @@ LOOM_LANE_COMPARE(I32x16, ==)
 LOOM_LANE_COMPARE(I32x16, !=)
 #undef LOOM_LANE_COMPARE
 
-LOOM_INLINE I32x16 operator~(const I32x16& a) { return detail::each<I32x16>([](auto x) { return ~x; }, a); }
+LOOM_INLINE I32x16 operator~(const I32x16& a) {
+  return detail::each<I32x16>([](auto x) { return ~x; }, a);
+}
 
 // Bit casts, shifts by a constant (right shifts of I32 are arithmetic), conversions.
-LOOM_INLINE I32x16 bits(const F32x16& a) { return detail::each<I32x16>([](auto x) { return (native::I32)x; }, a); }
-LOOM_INLINE F32x16 as_float(const I32x16& a) { return detail::each<F32x16>([](auto x) { return (native::F32)x; }, a); }
-LOOM_INLINE I32x16 shift_left(const I32x16& a, int n) { return detail::each<I32x16>([n](auto x) { return x << n; }, a); }
-LOOM_INLINE I32x16 shift_right(const I32x16& a, int n) { return detail::each<I32x16>([n](auto x) { return x >> n; }, a); }
+LOOM_INLINE I32x16 bits(const F32x16& a) {
+  return detail::each<I32x16>([](auto x) { return (native::I32)x; }, a);
+}
+LOOM_INLINE F32x16 as_float(const I32x16& a) {
+  return detail::each<F32x16>([](auto x) { return (native::F32)x; }, a);
+}
+LOOM_INLINE I32x16 shift_left(const I32x16& a, int n) {
+  return detail::each<I32x16>([n](auto x) { return x << n; }, a);
+}
+LOOM_INLINE I32x16 shift_right(const I32x16& a, int n) {
+  return detail::each<I32x16>([n](auto x) { return x >> n; }, a);
+}
 LOOM_INLINE I32x16 shift_right_logical(const I32x16& a, int n) {
   return detail::each<I32x16>([n](auto x) { return (native::I32)((native::U32)x >> n); }, a);
 }
 // Nearest even, as every target's conversion of an i32 does.
-LOOM_INLINE F32x16 to_float(const I32x16& a) { return detail::each<F32x16>([](auto x) { return __builtin_convertvector(x, native::F32); }, a); }
+LOOM_INLINE F32x16 to_float(const I32x16& a) {
+  return detail::each<F32x16>([](auto x) { return __builtin_convertvector(x, native::F32); }, a);
+}
 // Nearest even for |x| <= 2^22; other values are undefined.
 LOOM_INLINE I32x16 round_to_int(const F32x16& a) { return bits(a + splat(12582912.0f)) - splat(std::int32_t{0x4b400000}); }
 

@@ -136,8 +136,8 @@ void check(const LaneProbe& probe, const LaneInput& in, const char* target) {
   for (int k = 0; k < (one_number(probe.name) ? 1 : 16); ++k) {
     const std::uint32_t want = found->second({in.a[k], in.b[k], in.i[k], in.j[k], in});
     if (nan_bits_may_differ(probe.name) && is_nan(want) && is_nan(out[k])) continue;
-    ASSERT_EQ(out[k], want) << target << ": " << probe.name << ", lane " << k << ", a " << in.a[k] << ", b " << in.b[k] << ", i " << in.i[k]
-                            << ", j " << in.j[k];
+    ASSERT_EQ(out[k], want) << target << ": " << probe.name << ", lane " << k << ", a " << in.a[k] << ", b " << in.b[k] << ", i " << in.i[k] << ", j "
+                            << in.j[k];
   }
 }
 
@@ -154,9 +154,7 @@ LaneInput sample(std::uint32_t round) {
     const PhiloxBlock r = philox4x32(7, {round, k, 0, 0});
     // Half the rounds take their floats from the list, the others are any bits or near one another in size.
     const bool listed = round % 2 == 0, near = round % 4 == 1;
-    const auto pick = [&](std::uint32_t v) {
-      return listed ? kFloats[v % std::size(kFloats)] : near ? (v & 0x80ffffffu) + 0x3f000000u : v;
-    };
+    const auto pick = [&](std::uint32_t v) { return listed ? kFloats[v % std::size(kFloats)] : near ? (v & 0x80ffffffu) + 0x3f000000u : v; };
     in.a[k] = std::bit_cast<float>(pick(r[0])), in.b[k] = std::bit_cast<float>(pick(r[1]));
     const auto integer = [&](std::uint32_t v) { return static_cast<std::int32_t>(listed ? kInts[v % std::size(kInts)] : v); };
     in.i[k] = integer(r[2]), in.j[k] = integer(r[3]);

@@ -48,20 +48,30 @@ std::string code_of(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
     const bool digit_separator = c == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]));
-    if (state == Code && c == '/' && next == '/') state = Line;
-    else if (state == Code && c == '/' && next == '*') state = Block;
-    else if (state == Code && c == '"') state = Text;
-    else if (state == Code && c == '\'' && !digit_separator) state = Char;
-    else if (state == Line && c == '\n') state = Code;
-    else if (state == Block && c == '*' && next == '/') state = Code, out[i] = out[i + 1] = ' ', ++i;
-    else if ((state == Text && c == '"') || (state == Char && c == '\'')) state = Code;
-    else if ((state == Text || state == Char) && c == '\\') out[i] = ' ', ++i;
+    if (state == Code && c == '/' && next == '/')
+      state = Line;
+    else if (state == Code && c == '/' && next == '*')
+      state = Block;
+    else if (state == Code && c == '"')
+      state = Text;
+    else if (state == Code && c == '\'' && !digit_separator)
+      state = Char;
+    else if (state == Line && c == '\n')
+      state = Code;
+    else if (state == Block && c == '*' && next == '/')
+      state = Code, out[i] = out[i + 1] = ' ', ++i;
+    else if ((state == Text && c == '"') || (state == Char && c == '\''))
+      state = Code;
+    else if ((state == Text || state == Char) && c == '\\')
+      out[i] = ' ', ++i;
     if (state != Code && text[i] != '\n') out[i] = ' ';
   }
   return out;
 }
 
-std::size_t line_of(const std::string& text, std::size_t at) { return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')); }
+std::size_t line_of(const std::string& text, std::size_t at) {
+  return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
 
 std::vector<std::string> found(const Source& s, const std::string& text, const std::string& pattern) {
   const std::regex expression(pattern);
@@ -91,7 +101,8 @@ TEST(Architecture, includes_point_one_way) {
       // The folder of a SIMD target is on the include path of its kernels: width.h, int_dot.h stand in simd/<target>.
       if (slash == path.npos) {
         const bool target_header = path == "width.h" || path == "int_dot.h";
-        EXPECT_TRUE(target_header ? may_include(s.module, "simd") : s.module == "simd") << s.name << " includes \"" << path << "\" without its folder";
+        EXPECT_TRUE(target_header ? may_include(s.module, "simd") : s.module == "simd")
+            << s.name << " includes \"" << path << "\" without its folder";
         continue;
       }
       ++checked;
@@ -100,12 +111,14 @@ TEST(Architecture, includes_point_one_way) {
     }
   }
   EXPECT_GT(checked, 200u);
-  for (const std::string& m : modules) EXPECT_TRUE(m == "text" || std::find(kOrder.begin(), kOrder.end(), m) != kOrder.end()) << m << " has no place in the order";
+  for (const std::string& m : modules)
+    EXPECT_TRUE(m == "text" || std::find(kOrder.begin(), kOrder.end(), m) != kOrder.end()) << m << " has no place in the order";
 }
 
 // N-02: exp and its kin differ from one libm to the next. sqrt is exact everywhere.
 TEST(Architecture, kernels_call_no_libm) {
-  const std::string functions = "exp|exp2|expm1|exp10|tanh|sinh|cosh|log|log2|log10|log1p|sin|cos|tan|sincos|asin|acos|atan|atan2|pow|powf|erf|cbrt|hypot|tgamma|lgamma";
+  const std::string functions =
+      "exp|exp2|expm1|exp10|tanh|sinh|cosh|log|log2|log10|log1p|sin|cos|tan|sincos|asin|acos|atan|atan2|pow|powf|erf|cbrt|hypot|tgamma|lgamma";
   std::size_t kernels = 0;
   for (const Source& s : sources()) {
     if (!s.name.ends_with("_cpu.cpp")) continue;
@@ -122,7 +135,8 @@ TEST(Architecture, engine_calls_no_libm_where_results_come_from) {
   const std::set<std::string> modules = {"ops", "layers", "network", "dtypes", "lm", "backend"};
   for (const Source& s : sources()) {
     if (!modules.contains(s.module) || is_test(s)) continue;
-    for (const std::string& call : found(s, code_of(s.text), "std::(exp|exp2|expm1|tanh|log|log2|log10|log1p|sin|cos|tan|pow|erf)f?\\s*\\(")) ADD_FAILURE() << call;
+    for (const std::string& call : found(s, code_of(s.text), "std::(exp|exp2|expm1|tanh|log|log2|log10|log1p|sin|cos|tan|pow|erf)f?\\s*\\("))
+      ADD_FAILURE() << call;
   }
 }
 
@@ -131,7 +145,8 @@ TEST(Architecture, nothing_iterates_over_a_hash_table) {
   const std::set<std::string> allowed = {"core/json.cpp"};   // a set of keys that is only asked
   for (const Source& s : sources()) {
     if (s.module == "text" || is_test(s) || allowed.contains(s.name)) continue;
-    for (const std::string& use : found(s, code_of(s.text), "std::unordered_\\w+")) ADD_FAILURE() << use << ": list it here when it is never iterated";
+    for (const std::string& use : found(s, code_of(s.text), "std::unordered_\\w+"))
+      ADD_FAILURE() << use << ": list it here when it is never iterated";
   }
   // An exception must stay one.
   for (const std::string& name : allowed) {
@@ -144,7 +159,8 @@ TEST(Architecture, nothing_iterates_over_a_hash_table) {
 // Fused multiply-adds and fast-math would change bits by compiler.
 TEST(Architecture, no_pragma_loosens_floating_point) {
   for (const Source& s : sources())
-    for (const std::string& use : found(s, code_of(s.text), "fast-math|ffast|FP_CONTRACT\\s+ON|__builtin_fma|_fmadd_|vfmaq_|std::fma\\b")) ADD_FAILURE() << use;
+    for (const std::string& use : found(s, code_of(s.text), "fast-math|ffast|FP_CONTRACT\\s+ON|__builtin_fma|_fmadd_|vfmaq_|std::fma\\b"))
+      ADD_FAILURE() << use;
 }
 
 // The engine neither prints nor talks (N-13); messages travel in Error.
@@ -152,7 +168,9 @@ TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
   const std::set<std::string> allowed = {"core/error.cpp"};   // a broken invariant, before abort
   for (const Source& s : sources()) {
     if (s.module == "cli" || is_test(s) || allowed.contains(s.name)) continue;
-    for (const std::string& use : found(s, code_of(s.text), "\\b(std::cout|std::cerr|f?printf\\s*\\(|puts\\s*\\(|socket\\s*\\(|connect\\s*\\(|getenv\\s*\\()")) ADD_FAILURE() << use;
+    for (const std::string& use :
+         found(s, code_of(s.text), "\\b(std::cout|std::cerr|f?printf\\s*\\(|puts\\s*\\(|socket\\s*\\(|connect\\s*\\(|getenv\\s*\\()"))
+      ADD_FAILURE() << use;
   }
 }
 

@@ -64,10 +64,30 @@ void expect_one_line(const Outcome& run, const std::string& named) {
 
 TEST_F(Cli, help_lists_the_flags) {
   const std::pair<const char*, Args> commands[] = {
-      {"chat", {"MODEL", "--prompt", "--system", "--max-tokens", "--temp", "--top-k", "--top-p", "--min-p", "--typical-p", "--repetition-penalty", "--frequency-penalty",
-                "--presence-penalty", "--logit-bias", "--seed", "--stop", "--threads", "--isa", "--ctx", "--dtype", "--quiet"}},
-      {"generate", {"MODEL", "--prompt", "--file", "--system", "--raw", "--chat", "--json", "--max-tokens", "--temp", "--seed", "--stop", "--logprobs", "--ignore-eos",
-                    "--threads", "--isa", "--ctx", "--dtype"}},
+      {"chat",
+       {"MODEL",
+        "--prompt",
+        "--system",
+        "--max-tokens",
+        "--temp",
+        "--top-k",
+        "--top-p",
+        "--min-p",
+        "--typical-p",
+        "--repetition-penalty",
+        "--frequency-penalty",
+        "--presence-penalty",
+        "--logit-bias",
+        "--seed",
+        "--stop",
+        "--threads",
+        "--isa",
+        "--ctx",
+        "--dtype",
+        "--quiet"}},
+      {"generate",
+       {"MODEL", "--prompt", "--file", "--system", "--raw", "--chat", "--json", "--max-tokens", "--temp", "--seed", "--stop", "--logprobs",
+        "--ignore-eos", "--threads", "--isa", "--ctx", "--dtype"}},
       {"logits", {"MODEL", "--prompt", "--ids", "--top", "--json", "--isa"}},
       {"tokenize", {"FILE", "--text", "--file", "--no-special", "--no-parse-special", "--json"}},
       {"detokenize", {"FILE", "--ids", "--file", "--skip-special", "--json"}},
@@ -95,17 +115,54 @@ TEST_F(Cli, help_lists_the_flags) {
 TEST_F(Cli, wrong_usage_exits_2) {
   const Args generate = {"generate", tiny(), "-p", "a"};
   const Args wrong[] = {
-      {}, {"nothing"}, {"--nothing"}, {"generate"}, {"generate", tiny()}, generate + Args{"--nothing"}, generate + Args{"extra"},
-      generate + Args{"-n", "-1"}, generate + Args{"-n", "many"}, generate + Args{"-t", "0"}, generate + Args{"-t", "257"}, generate + Args{"--ctx", "0"},
-      generate + Args{"--isa", "mmx"}, generate + Args{"--dtype", "int3"}, generate + Args{"--temp", "-1"}, generate + Args{"--temp", "nan"}, generate + Args{"--top-p", "1.5"},
-      generate + Args{"--top-k", "-2"}, generate + Args{"--min-p", "2"}, generate + Args{"--typical-p", "0"}, generate + Args{"--repetition-penalty", "0"},
-      generate + Args{"--frequency-penalty", "inf"}, generate + Args{"--logit-bias", "1"}, generate + Args{"--logit-bias", "1:x"}, generate + Args{"--logit-bias", ":1"},
-      generate + Args{"--logit-bias", "256:1"}, generate + Args{"--logit-bias", "1:inf"}, generate + Args{"-f", "-"}, generate + Args{"--raw", "--chat"},
-      generate + Args{"--seed", "-1"}, generate + Args{"--seed", "99999999999999999999"}, generate + Args{"--logprobs", "-1"},
-      {"logits", tiny(), "--ids", "1", "--top", "-1"}, {"perplexity", tiny(), source_path("CMakeLists.txt"), "--max-windows", "-1"}, {"logits", tiny()}, {"logits", tiny(), "--ids", "1,x"}, {"logits", tiny(), "--ids", "1,-2"}, {"logits", tiny(), "--ids", "99999999999999999999"},
-      {"logits", tiny(), "--ids", ","}, {"logits", tiny(), "--ids", "1", "-p", "a"}, {"detokenize", tiny()}, {"detokenize", tiny(), "--ids", "x"},
-      {"bench", tiny(), "--repeats", "0"}, {"bench", tiny(), "--batch", "1000"}, {"perplexity", tiny(), source_path("CMakeLists.txt"), "--window", "1"},
-      {"quantize", small(), temp("out.gguf")}, {"quantize", small(), temp("out.gguf"), "--dtype", "nothing"}, {"verify", "--isa", "mmx"},
+      {},
+      {"nothing"},
+      {"--nothing"},
+      {"generate"},
+      {"generate", tiny()},
+      generate + Args{"--nothing"},
+      generate + Args{"extra"},
+      generate + Args{"-n", "-1"},
+      generate + Args{"-n", "many"},
+      generate + Args{"-t", "0"},
+      generate + Args{"-t", "257"},
+      generate + Args{"--ctx", "0"},
+      generate + Args{"--isa", "mmx"},
+      generate + Args{"--dtype", "int3"},
+      generate + Args{"--temp", "-1"},
+      generate + Args{"--temp", "nan"},
+      generate + Args{"--top-p", "1.5"},
+      generate + Args{"--top-k", "-2"},
+      generate + Args{"--min-p", "2"},
+      generate + Args{"--typical-p", "0"},
+      generate + Args{"--repetition-penalty", "0"},
+      generate + Args{"--frequency-penalty", "inf"},
+      generate + Args{"--logit-bias", "1"},
+      generate + Args{"--logit-bias", "1:x"},
+      generate + Args{"--logit-bias", ":1"},
+      generate + Args{"--logit-bias", "256:1"},
+      generate + Args{"--logit-bias", "1:inf"},
+      generate + Args{"-f", "-"},
+      generate + Args{"--raw", "--chat"},
+      generate + Args{"--seed", "-1"},
+      generate + Args{"--seed", "99999999999999999999"},
+      generate + Args{"--logprobs", "-1"},
+      {"logits", tiny(), "--ids", "1", "--top", "-1"},
+      {"perplexity", tiny(), source_path("CMakeLists.txt"), "--max-windows", "-1"},
+      {"logits", tiny()},
+      {"logits", tiny(), "--ids", "1,x"},
+      {"logits", tiny(), "--ids", "1,-2"},
+      {"logits", tiny(), "--ids", "99999999999999999999"},
+      {"logits", tiny(), "--ids", ","},
+      {"logits", tiny(), "--ids", "1", "-p", "a"},
+      {"detokenize", tiny()},
+      {"detokenize", tiny(), "--ids", "x"},
+      {"bench", tiny(), "--repeats", "0"},
+      {"bench", tiny(), "--batch", "1000"},
+      {"perplexity", tiny(), source_path("CMakeLists.txt"), "--window", "1"},
+      {"quantize", small(), temp("out.gguf")},
+      {"quantize", small(), temp("out.gguf"), "--dtype", "nothing"},
+      {"verify", "--isa", "mmx"},
   };
   for (const Args& args : wrong) {
     const Outcome run = loom(args);
@@ -128,13 +185,26 @@ TEST_F(Cli, bad_files_exit_3_with_one_line_that_names_them) {
   test::write_all(bad_config + "/config.json", "{\"model_type\": \"llama\", ");
   std::filesystem::copy_file(tiny() + "/config.json", no_weights + "/config.json");
   const std::string bad[] = {
-      temp("missing.gguf"), made("empty.gguf", ""), made("short.gguf", whole.substr(0, 30)), made("head.gguf", whole.substr(0, 100000)), made("half.gguf", whole.substr(0, whole.size() / 2)),
-      made("cut.gguf", whole.substr(0, whole.size() - 1)), made("text.gguf", "this is no model\n"), no_config, bad_config, no_weights, test::data_path("vocabs/bert-bge.gguf"),
-      source_path("tests/golden/models/gemma1"), made("new\nline.gguf", "x"), "/dev/null", "/dev/zero",
+      temp("missing.gguf"),
+      made("empty.gguf", ""),
+      made("short.gguf", whole.substr(0, 30)),
+      made("head.gguf", whole.substr(0, 100000)),
+      made("half.gguf", whole.substr(0, whole.size() / 2)),
+      made("cut.gguf", whole.substr(0, whole.size() - 1)),
+      made("text.gguf", "this is no model\n"),
+      no_config,
+      bad_config,
+      no_weights,
+      test::data_path("vocabs/bert-bge.gguf"),
+      source_path("tests/golden/models/gemma1"),
+      made("new\nline.gguf", "x"),
+      "/dev/null",
+      "/dev/zero",
   };
   const auto commands = [&](const std::string& path) -> std::vector<Args> {
-    return {{"generate", path, "-p", "a"}, {"chat", path, "-p", "a"}, {"logits", path, "--ids", "1"}, {"perplexity", path, source_path("CMakeLists.txt")}, {"bench", path, "--json"}, {"inspect", path},
-            {"inspect", path, "--json"}};
+    return {
+        {"generate", path, "-p", "a"}, {"chat", path, "-p", "a"}, {"logits", path, "--ids", "1"}, {"perplexity", path, source_path("CMakeLists.txt")},
+        {"bench", path, "--json"},     {"inspect", path},         {"inspect", path, "--json"}};
   };
   for (const std::string& path : bad)
     for (const Args& args : commands(path)) {
@@ -154,7 +224,9 @@ TEST_F(Cli, bad_files_exit_3_with_one_line_that_names_them) {
   }
   EXPECT_FALSE(is_file(temp("never.gguf")));
   EXPECT_FALSE(is_file(temp("never.gguf.part")));
-  for (const Args& args : {Args{"generate", tiny(), "-f", temp("missing.txt")}, {"tokenize", tiny(), "--file", temp("missing.txt")}, {"perplexity", tiny(), temp("missing.txt")}}) {
+  for (const Args& args : {Args{"generate", tiny(), "-f", temp("missing.txt")},
+                           {"tokenize", tiny(), "--file", temp("missing.txt")},
+                           {"perplexity", tiny(), temp("missing.txt")}}) {
     const Outcome run = loom(args);
     EXPECT_EQ(run.status, 3) << shown(args);
     expect_one_line(run, temp("missing.txt"));
@@ -214,10 +286,11 @@ TEST_F(Cli, json_of_generate_has_every_field) {
 
 TEST_F(Cli, hashes_are_equal_for_every_instruction_set_and_thread_count) {
   const Json audit = json_of(loom({"audit", "--json"}));
-  const std::vector<Args> work = {{"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos"},
-                                  {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos", "--temp", "3", "--top-p", "0.99", "--seed", "5"},
-                                  {"generate", source_path("tests/golden/models/mistral_window"), "-p", "Once upon a time there was a ring of sixteen tokens", "-n", "60"},
-                                  {"logits", source_path("tests/golden/models/qwen3_head_norm"), "--ids", "1,2,3,4,5,6,7,8,9"}};
+  const std::vector<Args> work = {
+      {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos"},
+      {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos", "--temp", "3", "--top-p", "0.99", "--seed", "5"},
+      {"generate", source_path("tests/golden/models/mistral_window"), "-p", "Once upon a time there was a ring of sixteen tokens", "-n", "60"},
+      {"logits", source_path("tests/golden/models/qwen3_head_norm"), "--ids", "1,2,3,4,5,6,7,8,9"}};
   for (const Args& args : work) {
     SCOPED_TRACE(shown(args));
     std::string first;
@@ -364,7 +437,8 @@ TEST_F(Cli, verify_passes_and_audit_names_what_is_used) {
   EXPECT_EQ(j["pass"], true);
   EXPECT_EQ(j["digest"], j["expected"]);
   const Json audit = json_of(loom({"audit", "--json"}));
-  for (const char* field : {"cpu", "physical_cores", "memory_mb", "caches", "isas", "chosen_isa", "tiles", "version", "numerics_version"}) EXPECT_TRUE(find(audit, field)) << field;
+  for (const char* field : {"cpu", "physical_cores", "memory_mb", "caches", "isas", "chosen_isa", "tiles", "version", "numerics_version"})
+    EXPECT_TRUE(find(audit, field)) << field;
   EXPECT_EQ(audit["chosen_isa"], audit["isas"].back());
   const Outcome text = loom({"audit"});
   EXPECT_EQ(text.status, 0);
@@ -385,12 +459,13 @@ TEST_F(Cli, bench_and_perplexity_report) {
 
 TEST_F(Cli, chat_commands) {
   const std::string saved = temp("chat.json");
-  const std::string input = "/help\nHello\n/stats\n/save " + saved + "\n/reset\n/stats\n/load " + saved + "\nAnd you?\n/system Be brief.\n/nothing\n/save\n/load " + temp("missing.json") + "\n\n/quit\nnever asked\n";
+  const std::string input = "/help\nHello\n/stats\n/save " + saved + "\n/reset\n/stats\n/load " + saved +
+                            "\nAnd you?\n/system Be brief.\n/nothing\n/save\n/load " + temp("missing.json") + "\n\n/quit\nnever asked\n";
   const Outcome run = loom({"chat", small(), "-n", "5", "--ignore-eos", "--seed", "1"}, input);
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.err, "");
-  for (const char* text : {"/system TEXT", "/save FILE", "/load FILE", "/stats", "/reset", "tokens in the context", "last answer:", "Saved.", "The conversation is empty.", "Loaded.",
-                           "System message set", "Unknown command /nothing", "give a file name"})
+  for (const char* text : {"/system TEXT", "/save FILE", "/load FILE", "/stats", "/reset", "tokens in the context", "last answer:", "Saved.",
+                           "The conversation is empty.", "Loaded.", "System message set", "Unknown command /nothing", "give a file name"})
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " is missing in:\n" << run.out;
   EXPECT_NE(run.out.find(temp("missing.json")), std::string::npos);
   EXPECT_NE(run.out.find("\n0 of "), std::string::npos) << run.out;   // after /reset
@@ -404,13 +479,15 @@ TEST_F(Cli, chat_commands) {
   EXPECT_EQ(chat["messages"][1]["content"], same["text"]);
 
   // A conversation that was loaded goes on like the one that was saved; a cache that is kept gives the text of one that is not.
-  const Outcome on = loom({"chat", small(), "-n", "5", "--ignore-eos"}, "Hello\nAnd you?\n"), loaded = loom({"chat", small(), "-n", "5", "--ignore-eos"}, "/load " + saved + "\nAnd you?\n");
+  const Outcome on = loom({"chat", small(), "-n", "5", "--ignore-eos"}, "Hello\nAnd you?\n"),
+                loaded = loom({"chat", small(), "-n", "5", "--ignore-eos"}, "/load " + saved + "\nAnd you?\n");
   EXPECT_EQ(on.out, *as_string(same["text"]) + "\n" + loaded.out.substr(loaded.out.find('\n') + 1));
 }
 
 TEST_F(Cli, chat_refuses_damaged_conversations_and_goes_on) {
   std::string input;
-  for (const char* text : {"", "{", "[]", "{\"messages\": 3}", "{\"messages\": [1]}", "{\"messages\": [{\"role\": \"user\"}]}", "{\"messages\": [{\"role\": 1, \"content\": \"a\"}]}"}) {
+  for (const char* text : {"", "{", "[]", "{\"messages\": 3}", "{\"messages\": [1]}", "{\"messages\": [{\"role\": \"user\"}]}",
+                           "{\"messages\": [{\"role\": 1, \"content\": \"a\"}]}"}) {
     const std::string path = temp("damaged" + std::to_string(input.size()) + ".json");
     test::write_all(path, text);
     input += "/load " + path + "\n";

@@ -92,7 +92,8 @@ TEST_P(Smollm2, F_55_logits_and_greedy_tokens_equal_the_reference) {
   ASSERT_TRUE(reference.is_object());
   const Json& weights = reference["weights"][GetParam()];
   const test::TempFolder folder;
-  const std::string made = output_of({python, test::source_path("tools/make_smollm2_folder.py"), test::smollm2(), folder.path(), "--dtype", GetParam()});
+  const std::string made =
+      output_of({python, test::source_path("tools/make_smollm2_folder.py"), test::smollm2(), folder.path(), "--dtype", GetParam()});
   ASSERT_NE(made.find(*as_string(weights["tensors_sha256"])), std::string::npos) << "the folder holds other weights than the reference's: " << made;
 
   auto model = load_language_model(folder.path());

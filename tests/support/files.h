@@ -62,8 +62,10 @@ class TempFolder {
  public:
   TempFolder() {
     std::string name = testing::TempDir() + "loom-XXXXXX";
-    if (mkdtemp(name.data())) path_ = name;
-    else ADD_FAILURE() << "no temporary folder " << name;
+    if (mkdtemp(name.data()))
+      path_ = name;
+    else
+      ADD_FAILURE() << "no temporary folder " << name;
   }
   ~TempFolder() {
     std::error_code ignored;

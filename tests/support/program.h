@@ -76,8 +76,7 @@ class Program {
 
   Outcome finish() {
     if (in_ >= 0) end_input();
-    while (pump()) {
-    }
+    while (pump()) {}
     int status = 0;
     if (std::chrono::steady_clock::now() >= deadline_) {
       ADD_FAILURE() << "the program did not end within 60 s";
@@ -102,8 +101,10 @@ class Program {
       if (fds[i].fd < 0 || (fds[i].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
       char buffer[65536];
       const ssize_t n = read(fds[i].fd, buffer, sizeof buffer);
-      if (n > 0) texts[i]->append(buffer, static_cast<std::size_t>(n));
-      else close(*ends[i]), *ends[i] = -1;
+      if (n > 0)
+        texts[i]->append(buffer, static_cast<std::size_t>(n));
+      else
+        close(*ends[i]), *ends[i] = -1;
     }
     return true;
   }

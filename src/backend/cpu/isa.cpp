@@ -6,8 +6,8 @@
 namespace loom {
 namespace {
 
-constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {{
-    {Isa::scalar, "scalar"}, {Isa::sse4, "sse4"}, {Isa::avx2, "avx2"}, {Isa::avx512, "avx512"}, {Isa::neon, "neon"}, {Isa::wasm128, "wasm128"}}};
+constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {
+    {{Isa::scalar, "scalar"}, {Isa::sse4, "sse4"}, {Isa::avx2, "avx2"}, {Isa::avx512, "avx512"}, {Isa::neon, "neon"}, {Isa::wasm128, "wasm128"}}};
 
 bool cpu_has(Isa isa) {
 #if defined(__x86_64__)

@@ -16,11 +16,19 @@ constexpr std::uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;   // name lengt
 // 0: the size is not fixed.
 std::size_t fixed_bytes(GgufType type) {
   switch (type) {
-    case GgufType::U8: case GgufType::I8: case GgufType::Bool: return 1;
-    case GgufType::U16: case GgufType::I16: return 2;
-    case GgufType::U32: case GgufType::I32: case GgufType::F32: return 4;
-    case GgufType::U64: case GgufType::I64: case GgufType::F64: return 8;
-    case GgufType::String: case GgufType::Array: return 0;
+    case GgufType::U8:
+    case GgufType::I8:
+    case GgufType::Bool: return 1;
+    case GgufType::U16:
+    case GgufType::I16: return 2;
+    case GgufType::U32:
+    case GgufType::I32:
+    case GgufType::F32: return 4;
+    case GgufType::U64:
+    case GgufType::I64:
+    case GgufType::F64: return 8;
+    case GgufType::String:
+    case GgufType::Array: return 0;
   }
   return 0;
 }
@@ -106,8 +114,7 @@ class GgufParser {
       GgufValue v;
       LOOM_TRY(v.key, entry_name("a key"));
       LOOM_TRY(v.type, value_type());
-      if (auto done = value(v, 0); !done)
-        return fail(done.error().code, "key \"{}\": {}", printable(v.key), done.error().message);
+      if (auto done = value(v, 0); !done) return fail(done.error().code, "key \"{}\": {}", printable(v.key), done.error().message);
       out_.metadata_.push_back(v);
     }
     LOOM_TRY(out_.keys_by_name_, index_by_name(out_.metadata_, key_of, "key"));
@@ -204,7 +211,8 @@ class GgufParser {
   Result<void> tensor_data() {
     if (out_.tensors_.empty()) return {};
     const std::size_t start = (in_.offset() + out_.alignment_ - 1) & ~(out_.alignment_ - 1);  // the power of two is at most 2^31
-    if (start < in_.offset() || start > bytes_.size()) return fail(Code::CorruptData, "offset {}: the file ends before its tensor data", in_.offset());
+    if (start < in_.offset() || start > bytes_.size())
+      return fail(Code::CorruptData, "offset {}: the file ends before its tensor data", in_.offset());
     std::vector<std::uint32_t> order(out_.tensors_.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) {
       order[i] = i;

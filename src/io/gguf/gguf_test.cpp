@@ -52,9 +52,9 @@ TEST(Gguf, F_41_reads_every_vocabulary_file) {
   }
 }
 
-constexpr DType kWritten[] = {DType::float32, DType::float16, DType::bfloat16, DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
-                              DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::tq1_0, DType::tq2_0,
-                              DType::mxfp4, DType::int8, DType::int16, DType::int32, DType::int64, DType::float64};
+constexpr DType kWritten[] = {DType::float32, DType::float16, DType::bfloat16, DType::q8_0,  DType::q4_0,  DType::q4_1,  DType::q5_0,
+                              DType::q5_1,    DType::q2_k,    DType::q3_k,     DType::q4_k,  DType::q5_k,  DType::q6_k,  DType::tq1_0,
+                              DType::tq2_0,   DType::mxfp4,   DType::int8,     DType::int16, DType::int32, DType::int64, DType::float64};
 
 // Every kind of value and every tensor type; tools/golden/io_files.py knows the same contents.
 GgufWriter sample_writer() {
@@ -68,7 +68,9 @@ GgufWriter sample_writer() {
   w.set("test.i32", std::int32_t{-2000000000});
   w.set("test.f32", 1.5f);
   w.set("test.bool", true);
-  w.set("test.string", "Gr\xc3\xbc\xc3\x9f" "e");
+  w.set("test.string",
+        "Gr\xc3\xbc\xc3\x9f"
+        "e");
   w.set("test.u64", std::uint64_t{1} << 63);
   w.set("test.i64", -(std::int64_t{1} << 62));
   w.set("test.f64", 0.1);
@@ -79,7 +81,8 @@ GgufWriter sample_writer() {
   for (const DType t : kWritten) {
     const std::size_t shape[] = {2, 3, info(t).block_elements * std::size_t{2}};
     const std::size_t size = 12u * info(t).block_bytes;
-    EXPECT_TRUE(w.add_tensor(fmt::format("t.{}", name(t)), t, shape, [t, size]() -> Result<std::vector<std::byte>> { return random_bytes(index(t), size); }));
+    EXPECT_TRUE(
+        w.add_tensor(fmt::format("t.{}", name(t)), t, shape, [t, size]() -> Result<std::vector<std::byte>> { return random_bytes(index(t), size); }));
   }
   return w;
 }
@@ -109,7 +112,9 @@ TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
   EXPECT_EQ(as_bool(*file->find("test.u8")), std::nullopt);
   EXPECT_EQ(as_int(*file->find("test.f32")), std::nullopt);
   EXPECT_EQ(as_int(*file->find("test.ints")), std::nullopt);
-  EXPECT_EQ(as_string(*file->find("test.string")), "Gr\xc3\xbc\xc3\x9f" "e");
+  EXPECT_EQ(as_string(*file->find("test.string")),
+            "Gr\xc3\xbc\xc3\x9f"
+            "e");
   EXPECT_EQ(as_ints(*file->find("test.ints")), (std::vector<std::int32_t>{1, -2, 3}));
   EXPECT_EQ(as_ints(*file->find("test.bools")), (std::vector<std::int32_t>{1, 0, 1}));
   EXPECT_EQ(as_ints(*file->find("test.strings")), std::nullopt);
@@ -121,7 +126,8 @@ TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
     const GgufTensor* tensor = file->tensor(fmt::format("t.{}", name(t)));
     ASSERT_TRUE(tensor) << name(t);
     EXPECT_EQ(tensor->dtype, t);
-    EXPECT_EQ(std::vector<std::size_t>(tensor->shape().begin(), tensor->shape().end()), (std::vector<std::size_t>{2, 3, info(t).block_elements * std::size_t{2}}));
+    EXPECT_EQ(std::vector<std::size_t>(tensor->shape().begin(), tensor->shape().end()),
+              (std::vector<std::size_t>{2, 3, info(t).block_elements * std::size_t{2}}));
     EXPECT_EQ(tensor->offset % 32, 0u);
     EXPECT_EQ(std::vector<std::byte>(tensor->bytes.begin(), tensor->bytes.end()), random_bytes(index(t), tensor->bytes.size()));
   }
@@ -241,7 +247,9 @@ TEST(Gguf, F_01_names_what_is_wrong_and_where) {
   for (const std::uint32_t align : {0u, 24u, 33u})
     EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("general.alignment").add(kU32).add(align), "general.alignment"), Code::CorruptData);
 
-  const auto one = [](std::vector<std::uint64_t> extents, std::uint32_t type, std::uint64_t offset) { return Raw().head(3, 1, 0).tensor("a", extents, type, offset).data(64); };
+  const auto one = [](std::vector<std::uint64_t> extents, std::uint32_t type, std::uint64_t offset) {
+    return Raw().head(3, 1, 0).tensor("a", extents, type, offset).data(64);
+  };
   EXPECT_EQ(code_of(one({}, 0, 0), "rank 0"), Code::CorruptData);
   EXPECT_EQ(code_of(one({1, 1, 1, 1, 1}, 0, 0), "rank 5"), Code::CorruptData);
   EXPECT_EQ(code_of(one({0}, 0, 0), "extent 0"), Code::CorruptData);
@@ -272,8 +280,10 @@ TEST(Gguf, F_01_many_small_entries_stay_within_memory) {
     r.head(3, keys ? 0 : kCount, keys ? kCount : 0);
     for (std::uint64_t i = 0; i < kCount; ++i) {
       const std::string n = fmt::format("{:x}", i);
-      if (keys) r.text(n).add(0u).add<std::uint8_t>(1);
-      else r.tensor(n, {8}, 0, i * 32);
+      if (keys)
+        r.text(n).add(0u).add<std::uint8_t>(1);
+      else
+        r.tensor(n, {8}, 0, i * 32);
     }
     r.data(keys ? 0 : kCount * 32);
     const std::size_t before = allocated_bytes();

@@ -35,8 +35,10 @@ std::string GgufWriter::text_bytes(std::string_view text) { return bytes_of(stat
 void GgufWriter::put(std::string_view key, GgufType type, const std::string& bytes) {
   std::string value = bytes_of(static_cast<std::uint32_t>(type)) + bytes;
   const auto old = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
-  if (old != entries_.end()) old->bytes = std::move(value);
-  else entries_.push_back({std::string(key), std::move(value)});
+  if (old != entries_.end())
+    old->bytes = std::move(value);
+  else
+    entries_.push_back({std::string(key), std::move(value)});
 }
 
 void GgufWriter::put_array(std::string_view key, GgufType element, std::size_t count, const std::string& bytes) {
@@ -54,14 +56,18 @@ void GgufWriter::set(std::string_view key, const std::vector<std::string_view>& 
 void GgufWriter::copy(const GgufValue& value) {
   const std::string bytes(as_text(value.bytes));
   if (value.key == "general.alignment") return;
-  if (value.type == GgufType::Array) put_array(value.key, value.element, static_cast<std::size_t>(value.count), bytes);
-  else if (value.type == GgufType::String) set(value.key, as_text(value.bytes));
-  else put(value.key, value.type, bytes);
+  if (value.type == GgufType::Array)
+    put_array(value.key, value.element, static_cast<std::size_t>(value.count), bytes);
+  else if (value.type == GgufType::String)
+    set(value.key, as_text(value.bytes));
+  else
+    put(value.key, value.type, bytes);
 }
 
 Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape, Producer producer) {
   const std::string shown = printable(name);
-  if (name.empty() || name.size() > kMaxName) return fail(Code::InvalidArgument, "tensor name \"{}\" has {} bytes, expected 1 to {}", shown, name.size(), kMaxName);
+  if (name.empty() || name.size() > kMaxName)
+    return fail(Code::InvalidArgument, "tensor name \"{}\" has {} bytes, expected 1 to {}", shown, name.size(), kMaxName);
   if (std::any_of(tensors_.begin(), tensors_.end(), [&](const Pending& t) { return t.name == name; }))
     return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
   if (!ggml_type(dtype)) return fail(Code::Unsupported, "tensor \"{}\": GGUF has no type for {}", shown, loom::name(dtype));
@@ -87,7 +93,8 @@ Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::spa
 }
 
 Result<void> GgufWriter::write(const std::string& path) const {
-  std::string head = "GGUF" + bytes_of(kVersion) + bytes_of(static_cast<std::uint64_t>(tensors_.size())) + bytes_of(static_cast<std::uint64_t>(entries_.size()));
+  std::string head =
+      "GGUF" + bytes_of(kVersion) + bytes_of(static_cast<std::uint64_t>(tensors_.size())) + bytes_of(static_cast<std::uint64_t>(entries_.size()));
   for (const Entry& e : entries_) head += text_bytes(e.key) + e.bytes;
   std::size_t offset = 0;
   for (const Pending& t : tensors_) {
@@ -103,7 +110,8 @@ Result<void> GgufWriter::write(const std::string& path) const {
     std::vector<std::byte> made;
     if (t.producer) {
       LOOM_TRY(made, t.producer());
-      if (made.size() != t.size) return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes were made, its shape needs {}", printable(t.name), made.size(), t.size);
+      if (made.size() != t.size)
+        return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes were made, its shape needs {}", printable(t.name), made.size(), t.size);
     }
     LOOM_TRY_VOID(file.write(t.producer ? std::span<const std::byte>(made) : t.bytes));
     LOOM_TRY_VOID(write_padding(file, t.size, alignment_));

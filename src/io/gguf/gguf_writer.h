@@ -11,9 +11,8 @@ namespace loom {
 
 template <class T>
 concept GgufNumber = std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint16_t> ||
-                     std::same_as<T, std::int16_t> || std::same_as<T, std::uint32_t> || std::same_as<T, std::int32_t> ||
-                     std::same_as<T, float> || std::same_as<T, bool> || std::same_as<T, std::uint64_t> ||
-                     std::same_as<T, std::int64_t> || std::same_as<T, double>;
+                     std::same_as<T, std::int16_t> || std::same_as<T, std::uint32_t> || std::same_as<T, std::int32_t> || std::same_as<T, float> ||
+                     std::same_as<T, bool> || std::same_as<T, std::uint64_t> || std::same_as<T, std::int64_t> || std::same_as<T, double>;
 
 class GgufWriter {
  public:
@@ -25,7 +24,9 @@ class GgufWriter {
 
   // A key set again takes the new value in its old place. The type in the file is exactly that of the argument.
   template <GgufNumber T>
-  void set(std::string_view key, T value) { put(key, type_of<T>(), bytes_of(value)); }
+  void set(std::string_view key, T value) {
+    put(key, type_of<T>(), bytes_of(value));
+  }
   void set(std::string_view key, std::string_view value);
   void set(std::string_view key, const char* value) { set(key, std::string_view(value)); }
   template <GgufNumber T>

@@ -15,7 +15,8 @@ class SafetensorsParser {
   Result<SafetensorsFile> parse() {
     ByteReader in(bytes_);
     LOOM_TRY(const auto length, in.number<std::uint64_t>("the header's length"));
-    if (length > kMaxSafetensorsHeader) return fail(Code::LimitExceeded, "offset 0: a header of {} bytes, at most {} are read", length, kMaxSafetensorsHeader);
+    if (length > kMaxSafetensorsHeader)
+      return fail(Code::LimitExceeded, "offset 0: a header of {} bytes, at most {} are read", length, kMaxSafetensorsHeader);
     LOOM_TRY(const auto text, in.take(length, "the header"));
     if (text.empty() || text[0] != std::byte{'{'}) return fail(Code::CorruptData, "offset 8: the header is no JSON object");
     auto header = parse_json(as_text(text), {.max_bytes = kMaxSafetensorsHeader, .max_depth = 4});
@@ -49,7 +50,8 @@ class SafetensorsParser {
       return fail(Code::CorruptData, "expected an object of dtype, shape and data_offsets");
     SafeTensor t;
     t.name = name;
-    const auto* type = std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.name == *as_string(*dtype); });
+    const auto* type =
+        std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.name == *as_string(*dtype); });
     if (type == std::end(kSafetensorsTypes)) return fail(Code::Unsupported, "element type \"{}\" is not read", printable(*as_string(*dtype)));
     t.dtype = type->dtype;
     t.is_bool = type->name == "BOOL";
@@ -80,13 +82,13 @@ class SafetensorsParser {
 
   // The data has no gaps, no overlaps and nothing behind it.
   Result<void> check_layout() {
-    std::sort(out_.tensors_.begin(), out_.tensors_.end(), [](const auto& a, const auto& b) {
-      return a.offset != b.offset ? a.offset < b.offset : a.bytes.size() < b.bytes.size();
-    });
+    std::sort(out_.tensors_.begin(), out_.tensors_.end(),
+              [](const auto& a, const auto& b) { return a.offset != b.offset ? a.offset < b.offset : a.bytes.size() < b.bytes.size(); });
     std::size_t expected = bytes_.size() - data_.size();
     for (const SafeTensor& t : out_.tensors_) {
       if (t.offset != expected)
-        return fail(Code::CorruptData, "offset {}: tensor \"{}\" should start at {}: the data has an overlap or a gap", t.offset, printable(t.name), expected);
+        return fail(Code::CorruptData, "offset {}: tensor \"{}\" should start at {}: the data has an overlap or a gap", t.offset, printable(t.name),
+                    expected);
       expected += t.bytes.size();
     }
     if (expected != bytes_.size()) return fail(Code::CorruptData, "offset {}: {} bytes that no tensor names", expected, bytes_.size() - expected);

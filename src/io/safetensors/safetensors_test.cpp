@@ -12,9 +12,9 @@ struct Kind {
   bool is_bool;
 };
 constexpr Kind kKinds[] = {{DType::float64, false}, {DType::float32, false}, {DType::float16, false}, {DType::bfloat16, false},
-                           {DType::fp8e4m3, false}, {DType::fp8e5m2, false}, {DType::int64, false}, {DType::int32, false},
-                           {DType::int16, false}, {DType::int8, false}, {DType::uint64, false}, {DType::uint32, false},
-                           {DType::uint16, false}, {DType::uint8, false}, {DType::uint8, true}};
+                           {DType::fp8e4m3, false}, {DType::fp8e5m2, false}, {DType::int64, false},   {DType::int32, false},
+                           {DType::int16, false},   {DType::int8, false},    {DType::uint64, false},  {DType::uint32, false},
+                           {DType::uint16, false},  {DType::uint8, false},   {DType::uint8, true}};
 
 std::string write_sample() {
   std::vector<std::vector<std::byte>> contents(50);
@@ -99,7 +99,9 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
     EXPECT_NE(parsed.error().message.find(part), std::string::npos) << parsed.error().message;
     return parsed.error().code;
   };
-  const auto entry = [](const char* dtype, const char* shape, const char* offsets) { return fmt::format(R"({{"x":{{"dtype":"{}","shape":{},"data_offsets":{}}}}})", dtype, shape, offsets); };
+  const auto entry = [](const char* dtype, const char* shape, const char* offsets) {
+    return fmt::format(R"({{"x":{{"dtype":"{}","shape":{},"data_offsets":{}}}}})", dtype, shape, offsets);
+  };
   EXPECT_EQ(code_of(file_of("{}", 0), ""), Code{});
   EXPECT_EQ(code_of(file_of(entry("F32", "[2]", "[0,8]") + "   ", 8), ""), Code{});
   EXPECT_EQ(code_of(file_of(entry("F32", "[2]", "[0,8]"), 9), "no tensor names"), Code::CorruptData);
@@ -114,8 +116,12 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
   EXPECT_EQ(code_of(file_of(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]"), 8), "axes"), Code::CorruptData);
   EXPECT_EQ(code_of(file_of(entry("F7", "[2]", "[0,8]"), 8), "F7"), Code::Unsupported);
   EXPECT_EQ(code_of(file_of(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}})", 1), "expected an object"), Code::CorruptData);
-  EXPECT_EQ(code_of(file_of(R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3), "overlap"), Code::CorruptData);
-  EXPECT_EQ(code_of(file_of(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1), "twice"), Code::CorruptData);
+  EXPECT_EQ(
+      code_of(file_of(R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3), "overlap"),
+      Code::CorruptData);
+  EXPECT_EQ(
+      code_of(file_of(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1), "twice"),
+      Code::CorruptData);
   EXPECT_EQ(code_of(file_of(R"({"__metadata__":{"a":1}})", 0), "no string"), Code::CorruptData);
   EXPECT_EQ(code_of(file_of(" {}", 0), "no JSON object"), Code::CorruptData);
   EXPECT_EQ(code_of(file_of("[]", 0), "no JSON object"), Code::CorruptData);

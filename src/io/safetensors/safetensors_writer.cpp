@@ -22,8 +22,10 @@ Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<s
   if (name.empty() || name == "__metadata__" || !is_utf8(name)) return fail(Code::InvalidArgument, "\"{}\" is no name for a tensor", shown);
   if (tensors_.contains(name)) return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
   const bool known = std::any_of(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.dtype == dtype; });
-  if (!known || (is_bool && dtype != DType::uint8)) return fail(Code::Unsupported, "tensor \"{}\": safetensors has no type for {}", shown, loom::name(dtype));
-  if (shape.size() > kMaxSafetensorsRank) return fail(Code::ShapeMismatch, "tensor \"{}\": {} axes, at most {}", shown, shape.size(), kMaxSafetensorsRank);
+  if (!known || (is_bool && dtype != DType::uint8))
+    return fail(Code::Unsupported, "tensor \"{}\": safetensors has no type for {}", shown, loom::name(dtype));
+  if (shape.size() > kMaxSafetensorsRank)
+    return fail(Code::ShapeMismatch, "tensor \"{}\": {} axes, at most {}", shown, shape.size(), kMaxSafetensorsRank);
   std::size_t size = info(dtype).block_bytes;
   for (const std::size_t extent : shape) {
     LOOM_TRY(size, checked_mul(size, extent));
@@ -48,13 +50,15 @@ Result<void> SafetensorsWriter::write(const std::string& path) const {
     const auto* type = std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.dtype == t.dtype; });
     std::string shape;
     for (const std::size_t extent : t.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", dump_json(Json(name)), t.is_bool ? "BOOL" : type->name, shape, offset, end);
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", dump_json(Json(name)), t.is_bool ? "BOOL" : type->name,
+                          shape, offset, end);
     offset = end;
   }
   if (header.back() == ',') header.pop_back();
   header += '}';
   header.resize(round_up(header.size(), 8), ' ');  // the data starts at a multiple of 8
-  if (header.size() > kMaxSafetensorsHeader) return fail(Code::LimitExceeded, "{}: a header of {} bytes, at most {}", path, header.size(), kMaxSafetensorsHeader);
+  if (header.size() > kMaxSafetensorsHeader)
+    return fail(Code::LimitExceeded, "{}: a header of {} bytes, at most {}", path, header.size(), kMaxSafetensorsHeader);
   LOOM_TRY(auto file, AtomicFile::create(path));
   std::byte length[8];
   store_le(length, static_cast<std::uint64_t>(header.size()));

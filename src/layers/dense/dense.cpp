@@ -7,7 +7,8 @@
 namespace loom {
 
 Result<LayerPtr> Dense::create(MatrixPtr weight, std::vector<float> bias, Activation activation, bool tied) {
-  if (!bias.empty() && bias.size() != weight->rows()) return fail(Code::ShapeMismatch, "dense: {} biases for {} outputs", bias.size(), weight->rows());
+  if (!bias.empty() && bias.size() != weight->rows())
+    return fail(Code::ShapeMismatch, "dense: {} biases for {} outputs", bias.size(), weight->rows());
   return LayerPtr(new Dense(std::move(weight), std::move(bias), activation, tied));
 }
 

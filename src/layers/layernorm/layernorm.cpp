@@ -6,7 +6,8 @@ namespace loom {
 
 Result<LayerPtr> LayerNorm::create(std::vector<float> gamma, std::vector<float> beta, float eps) {
   if (gamma.empty()) return fail(Code::InvalidConfig, "layernorm: gamma is empty");
-  if (!beta.empty() && beta.size() != gamma.size()) return fail(Code::ShapeMismatch, "layernorm: gamma has {} values, beta {}", gamma.size(), beta.size());
+  if (!beta.empty() && beta.size() != gamma.size())
+    return fail(Code::ShapeMismatch, "layernorm: gamma has {} values, beta {}", gamma.size(), beta.size());
   if (!(eps >= 0)) return fail(Code::InvalidConfig, "layernorm: eps {} given, expected a number >= 0", eps);
   return LayerPtr(new LayerNorm(std::move(gamma), std::move(beta), eps));
 }

@@ -19,10 +19,12 @@ Tensor heads_of(Tensor x, std::size_t head_dim) { return {x.data, x.rows * (x.co
 
 Result<LayerPtr> Mha::create(const MhaConfig& c, MhaWeights w) {
   if (c.heads == 0 || c.kv_heads == 0 || c.head_dim == 0 || c.heads % c.kv_heads != 0)
-    return fail(Code::InvalidConfig, "mha: {} heads, {} key-value heads of {} features: the first must be a multiple of the second", c.heads, c.kv_heads, c.head_dim);
+    return fail(Code::InvalidConfig, "mha: {} heads, {} key-value heads of {} features: the first must be a multiple of the second", c.heads,
+                c.kv_heads, c.head_dim);
   const std::size_t q = c.heads * c.head_dim, kv = c.kv_heads * c.head_dim;
   const auto check = [&](const char* what, const Matrix& m, std::size_t rows, std::size_t cols) -> Result<void> {
-    if (m.rows() != rows || m.cols() != cols) return fail(Code::ShapeMismatch, "mha: {} is {} x {}, expected {} x {}", what, m.rows(), m.cols(), rows, cols);
+    if (m.rows() != rows || m.cols() != cols)
+      return fail(Code::ShapeMismatch, "mha: {} is {} x {}, expected {} x {}", what, m.rows(), m.cols(), rows, cols);
     return {};
   };
   const std::size_t d = w.q->cols();
@@ -33,7 +35,8 @@ Result<LayerPtr> Mha::create(const MhaConfig& c, MhaWeights w) {
   const std::array<std::pair<const std::vector<float>*, std::size_t>, 6> vectors = {
       {{&w.q_bias, q}, {&w.k_bias, kv}, {&w.v_bias, kv}, {&w.o_bias, w.o->rows()}, {&w.q_norm, c.head_dim}, {&w.k_norm, c.head_dim}}};
   for (const auto& [vector, size] : vectors)
-    if (!vector->empty() && vector->size() != size) return fail(Code::ShapeMismatch, "mha: a bias or norm has {} values, expected {}", vector->size(), size);
+    if (!vector->empty() && vector->size() != size)
+      return fail(Code::ShapeMismatch, "mha: a bias or norm has {} values, expected {}", vector->size(), size);
   if (c.uses_rope && c.rope.dim > c.head_dim) return fail(Code::InvalidConfig, "mha: {} rotated elements in heads of {}", c.rope.dim, c.head_dim);
   return LayerPtr(new Mha(c, std::move(w)));
 }
@@ -66,8 +69,9 @@ void Mha::forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) c
   const Tensor k = exec.arena.tensor(x.rows, w_.k->rows());
   const Tensor v = exec.arena.tensor(x.rows, w_.v->rows());
   const Tensor o = exec.arena.tensor(x.rows, w_.q->rows());
-  matmul(exec, x, std::array{MatmulJob{w_.q.get(), q, or_null(w_.q_bias)}, MatmulJob{w_.k.get(), k, or_null(w_.k_bias)},
-                             MatmulJob{w_.v.get(), v, or_null(w_.v_bias)}});
+  matmul(exec, x,
+         std::array{MatmulJob{w_.q.get(), q, or_null(w_.q_bias)}, MatmulJob{w_.k.get(), k, or_null(w_.k_bias)},
+                    MatmulJob{w_.v.get(), v, or_null(w_.v_bias)}});
   if (!w_.q_norm.empty()) rms_norm(exec, heads_of(q, config_.head_dim), w_.q_norm.data(), config_.norm_eps, heads_of(q, config_.head_dim));
   if (!w_.k_norm.empty()) rms_norm(exec, heads_of(k, config_.head_dim), w_.k_norm.data(), config_.norm_eps, heads_of(k, config_.head_dim));
   if (config_.uses_rope) {

@@ -7,9 +7,7 @@
 
 namespace loom {
 
-Result<LayerPtr> Sequential::create(std::vector<LayerPtr> children, bool residual) {
-  return LayerPtr(new Sequential(std::move(children), residual));
-}
+Result<LayerPtr> Sequential::create(std::vector<LayerPtr> children, bool residual) { return LayerPtr(new Sequential(std::move(children), residual)); }
 
 Result<std::size_t> Sequential::output_cols(std::size_t input_cols) const {
   std::size_t cols = input_cols;

@@ -16,8 +16,10 @@ const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nul
 Result<LayerPtr> Swiglu::create(SwigluWeights w, Activation activation) {
   const std::size_t d = w.gate->cols(), n = w.gate->rows();
   if (w.up->cols() != d || w.up->rows() != n || w.down->cols() != n || w.down->rows() != d)
-    return fail(Code::ShapeMismatch, "swiglu: gate is {} x {}, up {} x {}, down {} x {}", n, d, w.up->rows(), w.up->cols(), w.down->rows(), w.down->cols());
-  if (!fits(w.gate_bias, n) || !fits(w.up_bias, n) || !fits(w.down_bias, d)) return fail(Code::ShapeMismatch, "swiglu: a bias does not fit its matrix");
+    return fail(Code::ShapeMismatch, "swiglu: gate is {} x {}, up {} x {}, down {} x {}", n, d, w.up->rows(), w.up->cols(), w.down->rows(),
+                w.down->cols());
+  if (!fits(w.gate_bias, n) || !fits(w.up_bias, n) || !fits(w.down_bias, d))
+    return fail(Code::ShapeMismatch, "swiglu: a bias does not fit its matrix");
   return LayerPtr(new Swiglu(std::move(w), activation));
 }
 

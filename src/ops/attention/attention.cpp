@@ -107,7 +107,8 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
       outputs[i] = out.row(runs[s].first + row) + head * dim;
       positions[i] = static_cast<std::uint32_t>(runs[s].position + row);
     }
-    kernels.attend({&config, caches[s], first_head / group, count, inputs.data(), outputs.data(), positions.data(), memory + static_cast<std::size_t>(worker) * scratch});
+    kernels.attend({&config, caches[s], first_head / group, count, inputs.data(), outputs.data(), positions.data(),
+                    memory + static_cast<std::size_t>(worker) * scratch});
   };
   // A single short row is done sooner than a worker wakes.
   if (tasks * last * dim < 16384) {

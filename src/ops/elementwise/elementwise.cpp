@@ -10,9 +10,19 @@ namespace loom {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, Activation>, 14> kNames = {{
-    {"linear", Activation::Linear}, {"relu", Activation::Relu}, {"silu", Activation::Silu}, {"gelu", Activation::Gelu}, {"tanh", Activation::Tanh},
-    {"sigmoid", Activation::Sigmoid}, {"relu2", Activation::Relu2}, {"gelu_exact", Activation::GeluExact}, {"quick_gelu", Activation::QuickGelu},
-    {"swish", Activation::Silu}, {"gelu_new", Activation::Gelu}, {"gelu_pytorch_tanh", Activation::Gelu}, {"gelu_tanh", Activation::Gelu},
+    {"linear", Activation::Linear},
+    {"relu", Activation::Relu},
+    {"silu", Activation::Silu},
+    {"gelu", Activation::Gelu},
+    {"tanh", Activation::Tanh},
+    {"sigmoid", Activation::Sigmoid},
+    {"relu2", Activation::Relu2},
+    {"gelu_exact", Activation::GeluExact},
+    {"quick_gelu", Activation::QuickGelu},
+    {"swish", Activation::Silu},
+    {"gelu_new", Activation::Gelu},
+    {"gelu_pytorch_tanh", Activation::Gelu},
+    {"gelu_tanh", Activation::Gelu},
     {"relu_squared", Activation::Relu2},
 }};
 
@@ -39,7 +49,8 @@ void activate(const Exec& exec, Activation activation, ConstTensor x, Tensor y) 
 }
 
 void gated(const Exec& exec, Activation activation, ConstTensor gate, ConstTensor up, Tensor y) {
-  for_rows(exec, gate.rows, gate.cols, [&](std::size_t r) { exec.kernels.elementwise.gated(activation, gate.row(r), up.row(r), gate.cols, y.row(r)); });
+  for_rows(exec, gate.rows, gate.cols,
+           [&](std::size_t r) { exec.kernels.elementwise.gated(activation, gate.row(r), up.row(r), gate.cols, y.row(r)); });
 }
 
 void scale(const Exec& exec, ConstTensor x, float factor, Tensor y) {

@@ -9,7 +9,8 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
   for (std::size_t r = 0; r < ids.size(); ++r)
     if (ids[r] < 0 || static_cast<std::size_t>(ids[r]) >= table.rows()) {
-      if (!exec.status) exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
+      if (!exec.status)
+        exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
       return;
     }
   for_rows(exec, y.rows, y.cols, [&](std::size_t r) {

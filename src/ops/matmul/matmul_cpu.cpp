@@ -136,7 +136,8 @@ class Codes {
 
 // total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)).
 template <class Format>
-LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t offset, native::F32 d, native::F32 m, const QuantizedBlock& x, std::size_t s) {
+LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t offset, native::F32 d, native::F32 m, const QuantizedBlock& x,
+                                  std::size_t s) {
   if (Format::kNibbles && offset != 0) dot -= offset * x.sum;
   total = total + to_float(dot) * (d * x.scale);
   if constexpr (Format::kMin) total = total + m * (Format::kSub == 32 ? x.scaled : x.scaled16[s]);
@@ -192,7 +193,8 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
         const Codes<Format, Wide> codes(block, s, slice);
         const Factors<Format> f(block, s, slice);
         const QuantizedBlock* x = task.quantized->row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks) total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f.d, f.m, *x, s);
+        for (std::size_t t = 0; t < rows; ++t, x += blocks)
+          total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f.d, f.m, *x, s);
       }
   for (std::size_t t = 0; t < rows; ++t) {
     F32x16 sum;
@@ -224,19 +226,24 @@ void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 void nibble_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   const PanelLayout& l = task.weight->layout();
   if (l.half_scales)
-    l.has_min ? block_panels<BlockFormat<true, 32, true, true>>(task, first, last) : block_panels<BlockFormat<true, 32, true, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<true, 32, true, true>>(task, first, last)
+              : block_panels<BlockFormat<true, 32, true, false>>(task, first, last);
   else
-    l.has_min ? block_panels<BlockFormat<true, 32, false, true>>(task, first, last) : block_panels<BlockFormat<true, 32, false, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<true, 32, false, true>>(task, first, last)
+              : block_panels<BlockFormat<true, 32, false, false>>(task, first, last);
 }
 
 void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   const PanelLayout& l = task.weight->layout();
   if (l.sub_cols == 16)
-    l.has_min ? block_panels<BlockFormat<false, 16, false, true>>(task, first, last) : block_panels<BlockFormat<false, 16, false, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<false, 16, false, true>>(task, first, last)
+              : block_panels<BlockFormat<false, 16, false, false>>(task, first, last);
   else if (l.half_scales)
-    l.has_min ? block_panels<BlockFormat<false, 32, true, true>>(task, first, last) : block_panels<BlockFormat<false, 32, true, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<false, 32, true, true>>(task, first, last)
+              : block_panels<BlockFormat<false, 32, true, false>>(task, first, last);
   else
-    l.has_min ? block_panels<BlockFormat<false, 32, false, true>>(task, first, last) : block_panels<BlockFormat<false, 32, false, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<false, 32, false, true>>(task, first, last)
+              : block_panels<BlockFormat<false, 32, false, false>>(task, first, last);
 }
 
 // ---- row panels: one exact integer sum per output ----
@@ -260,7 +267,9 @@ void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
       for (std::size_t t = 0; t < rows; ++t) {
         F32x16 total;
         for (std::size_t slice = 0; slice < kRegisters; ++slice)
-          total.r[slice] = to_float(sums[slice][t]) * (*reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + p * kPanelRows + slice * kRegisterLanes) * x.row(row + t)->scale);
+          total.r[slice] = to_float(sums[slice][t]) *
+                           (*reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + p * kPanelRows + slice * kRegisterLanes) *
+                            x.row(row + t)->scale);
         store_row(task, p, row + t, total);
       }
     }
@@ -357,8 +366,8 @@ void no_kernel(const MatmulTask&, std::size_t, std::size_t) { __builtin_trap(); 
 }  // namespace
 
 extern const MatmulKernels matmul_kernels;
-const MatmulKernels matmul_kernels = {
-    {no_kernel, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>, no_kernel, no_kernel, nibble_panels, byte_panels, row_panels},
-    quantize_row};
+const MatmulKernels matmul_kernels = {{no_kernel, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>, no_kernel,
+                                       no_kernel, nibble_panels, byte_panels, row_panels},
+                                      quantize_row};
 
 }  // namespace loom::inline LOOM_TARGET

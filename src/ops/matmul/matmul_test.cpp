@@ -14,8 +14,10 @@
 namespace loom {
 namespace {
 
-constexpr DType kTypes[] = {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int4, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0};
-constexpr DType kFileTypes[] = {DType::q5_0, DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::tq1_0, DType::mxfp4};
+constexpr DType kTypes[] = {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int4,
+                            DType::q4_0,    DType::q4_1,    DType::q8_0,     DType::tq2_0};
+constexpr DType kFileTypes[] = {DType::q5_0, DType::q5_1, DType::q2_k,  DType::q3_k, DType::q4_k,
+                                DType::q5_k, DType::q6_k, DType::tq1_0, DType::mxfp4};
 
 std::vector<float> random_floats(std::size_t n, std::uint64_t seed, float size = 1.0f) {
   const RandomStream random{.seed = seed};
@@ -66,7 +68,8 @@ Matrix make(DType dtype, std::size_t rows, std::size_t cols, std::uint64_t seed)
 }
 
 struct Runner {
-  explicit Runner(Isa isa, int threads = 1) : pool(ThreadPool::create(threads).value()), kernels(*kernels_for(isa).value()), arena(Arena::create(1 << 24).value()) {}
+  explicit Runner(Isa isa, int threads = 1)
+      : pool(ThreadPool::create(threads).value()), kernels(*kernels_for(isa).value()), arena(Arena::create(1 << 24).value()) {}
   std::vector<float> operator()(const Matrix& w, const std::vector<float>& x, const float* bias = nullptr) {
     const FpEnvironment environment;
     const std::size_t rows = x.size() / w.cols();

@@ -46,8 +46,8 @@ float to_table(double v) {
 Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positions) {
   if (c.dim == 0 || c.dim % 2 != 0) return fail(Code::InvalidConfig, "rope: {} rotated elements given, expected a positive even number", c.dim);
   if (!(c.theta > 1) || !(c.factor > 0) || !(c.low_freq_factor > 0) || !(c.high_freq_factor > c.low_freq_factor) || !(c.original_max_positions > 0))
-    return fail(Code::InvalidConfig, "rope: theta {}, factor {}, low {} and high {} frequency factors, {} original positions are no usable set", c.theta,
-                c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_positions);
+    return fail(Code::InvalidConfig, "rope: theta {}, factor {}, low {} and high {} frequency factors, {} original positions are no usable set",
+                c.theta, c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_positions);
   if (!c.divisors.empty() && c.divisors.size() != c.dim / 2)
     return fail(Code::ShapeMismatch, "rope: {} frequency divisors given, expected {}", c.divisors.size(), c.dim / 2);
   RopeTable t;
@@ -83,7 +83,8 @@ void RopeTable::fill(std::size_t positions) {
 
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim, Tensor x) {
   for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
-    for (std::size_t h = 0; h < x.cols; h += head_dim) exec.kernels.rope.rotate(table.row(positions[r]), table.dim(), table.interleaved(), x.row(r) + h);
+    for (std::size_t h = 0; h < x.cols; h += head_dim)
+      exec.kernels.rope.rotate(table.row(positions[r]), table.dim(), table.interleaved(), x.row(r) + h);
   });
 }
 

@@ -93,8 +93,6 @@ class WordSlice {
   int16x8_t even_[N / 4], odd_[N / 4];
 };
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return (native::F32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
-}
+LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) { return (native::F32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -31,7 +31,9 @@ Result<bool> RegexMatcher::next(Match& match) {
     from_ = candidate(from_);
     if (from_ == text_.size() && !regex_.first_sets_[0].empty) break;
     const std::size_t end = run(0, from_);
-    if (exhausted_) return fail(Code::LimitExceeded, "pattern needs more than {} steps on a text of {} bytes", kStepsAtLeast + kStepsPerByte * text_.size(), text_.size());
+    if (exhausted_)
+      return fail(Code::LimitExceeded, "pattern needs more than {} steps on a text of {} bytes", kStepsAtLeast + kStepsPerByte * text_.size(),
+                  text_.size());
     const std::size_t step = from_ < text_.size() ? decode_utf8(text_.data() + from_, text_.data() + text_.size()).length : 1;
     // An empty match right after the last match is no match: it would never end.
     if (end == kNone || (end == from_ && last_end_ == end)) {
@@ -60,7 +62,9 @@ bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size
 
 bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) const {
   const auto word_before = [&] { return position > 0 && is_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point)); };
-  const auto word_after = [&] { return position < text_.size() && is_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point)); };
+  const auto word_after = [&] {
+    return position < text_.size() && is_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point));
+  };
   const std::size_t size = text_.size();
   switch (i.op) {
     case Regex::Op::LineStart: return position == 0 || (text_[position - 1] == '\n' && position < size);

@@ -19,9 +19,22 @@ CategoryMask mask_of(std::string_view name) {
     std::string_view name;
     CategoryMask mask;
   };
-  constexpr Group groups[] = {{"L", kLetters}, {"Letter", kLetters}, {"M", kMarks}, {"Mark", kMarks}, {"N", kNumbers}, {"Number", kNumbers},
-                              {"P", kPunctuation}, {"Punct", kPunctuation}, {"Punctuation", kPunctuation}, {"S", kSymbols}, {"Symbol", kSymbols},
-                              {"Z", kSeparators}, {"Separator", kSeparators}, {"C", kOthers}, {"Other", kOthers}, {"LC", 7}};
+  constexpr Group groups[] = {{"L", kLetters},
+                              {"Letter", kLetters},
+                              {"M", kMarks},
+                              {"Mark", kMarks},
+                              {"N", kNumbers},
+                              {"Number", kNumbers},
+                              {"P", kPunctuation},
+                              {"Punct", kPunctuation},
+                              {"Punctuation", kPunctuation},
+                              {"S", kSymbols},
+                              {"Symbol", kSymbols},
+                              {"Z", kSeparators},
+                              {"Separator", kSeparators},
+                              {"C", kOthers},
+                              {"Other", kOthers},
+                              {"LC", 7}};
   for (const Group& g : groups)
     if (name == g.name) return g.mask;
   return 0;
@@ -220,8 +233,10 @@ Result<RegexTree> RegexParser::quantified(RegexTree tree) {
     auto node = leaf(RegexNode::Repeat, 0);
     node->min = min;
     node->max = max;
-    if (take("?")) node->mode = Regex::Lazy;
-    else if (!counted && take("+")) node->mode = Regex::Possessive;  // Ruby: {m,n}+ is a repeated repeat
+    if (take("?"))
+      node->mode = Regex::Lazy;
+    else if (!counted && take("+"))
+      node->mode = Regex::Possessive;  // Ruby: {m,n}+ is a repeated repeat
     node->children.push_back(std::move(tree));
     tree = std::move(node);
   }
@@ -271,10 +286,14 @@ Result<ClassItem> RegexParser::property(bool negated) {
   const std::string_view name = pattern_.substr(at_, close - at_);
   const CategoryMask mask = mask_of(name);
   ClassItem item = categories(mask, negated);
-  if (name == "White_Space" || name == "Space") item = {ClassItem::Space, negated, 0, 0};
-  else if (name == "Word") item = {ClassItem::Word, negated, 0, 0};
-  else if (name == "Any") item = {ClassItem::Range, negated, 0, kInvalidByte + 255};
-  else if (mask == 0) return fail(Code::Unsupported, "pattern, byte {}: property \\p{{{}}} is not supported", at_, name.substr(0, 40));
+  if (name == "White_Space" || name == "Space")
+    item = {ClassItem::Space, negated, 0, 0};
+  else if (name == "Word")
+    item = {ClassItem::Word, negated, 0, 0};
+  else if (name == "Any")
+    item = {ClassItem::Range, negated, 0, kInvalidByte + 255};
+  else if (mask == 0)
+    return fail(Code::Unsupported, "pattern, byte {}: property \\p{{{}}} is not supported", at_, name.substr(0, 40));
   at_ = close + 1;
   return item;
 }
@@ -284,11 +303,16 @@ Result<ClassItem> RegexParser::class_escape(char letter, bool& single) {
   single = false;
   const bool negated = letter >= 'A' && letter <= 'Z';
   switch (letter) {
-    case 's': case 'S': return ++at_, ClassItem{ClassItem::Space, negated, 0, 0};
-    case 'w': case 'W': return ++at_, ClassItem{ClassItem::Word, negated, 0, 0};
-    case 'd': case 'D': return ++at_, categories(1u << static_cast<int>(Category::Nd), negated);
-    case 'p': case 'P': return ++at_, property(negated);
-    case 'h': case 'H': {
+    case 's':
+    case 'S': return ++at_, ClassItem{ClassItem::Space, negated, 0, 0};
+    case 'w':
+    case 'W': return ++at_, ClassItem{ClassItem::Word, negated, 0, 0};
+    case 'd':
+    case 'D': return ++at_, categories(1u << static_cast<int>(Category::Nd), negated);
+    case 'p':
+    case 'P': return ++at_, property(negated);
+    case 'h':
+    case 'H': {
       ++at_;
       CharClass digits;
       for (const auto& [a, b] : {std::pair{'0', '9'}, std::pair{'a', 'f'}, std::pair{'A', 'F'}})
@@ -308,8 +332,11 @@ Result<RegexTree> RegexParser::escape() {
     char letter;
     Regex::Op op;
   };
-  constexpr Assertion assertions[] = {{'A', Regex::Op::TextStart}, {'z', Regex::Op::TextEnd},   {'Z', Regex::Op::TextEndLine},
-                                      {'b', Regex::Op::WordEdge},  {'B', Regex::Op::NotWordEdge}};
+  constexpr Assertion assertions[] = {{'A', Regex::Op::TextStart},
+                                      {'z', Regex::Op::TextEnd},
+                                      {'Z', Regex::Op::TextEndLine},
+                                      {'b', Regex::Op::WordEdge},
+                                      {'B', Regex::Op::NotWordEdge}};
   for (const Assertion& a : assertions) {
     if (peek() != a.letter) continue;
     ++at_;

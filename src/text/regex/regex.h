@@ -36,7 +36,13 @@ class Regex {
     Atomic,     // the program at pc+1, without return into it; go on at a
     Mark,       // slots[a] = position
     Progress,   // fail unless the position moved past slots[a]
-    LineStart, LineEnd, TextStart, TextEnd, TextEndLine, WordEdge, NotWordEdge,
+    LineStart,
+    LineEnd,
+    TextStart,
+    TextEnd,
+    TextEndLine,
+    WordEdge,
+    NotWordEdge,
     Accept,
   };
   enum Mode : std::uint8_t { Greedy, Lazy, Possessive };

@@ -27,7 +27,8 @@ class Oracle {
   explicit Oracle(const std::string& pattern) {
     int error = 0;
     PCRE2_SIZE offset = 0;
-    code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
+    code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset,
+                          nullptr);
     EXPECT_NE(code_, nullptr) << pattern << " error " << error << " at " << offset;
     data_ = pcre2_match_data_create_from_pattern(code_, nullptr);
   }
@@ -38,7 +39,8 @@ class Oracle {
   Matches all(const std::string& text) const {
     Matches out;
     std::size_t from = 0;
-    while (from < text.size() && pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, PCRE2_NOTEMPTY, data_, nullptr) > 0) {
+    while (from < text.size() &&
+           pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, PCRE2_NOTEMPTY, data_, nullptr) > 0) {
       const PCRE2_SIZE* o = pcre2_get_ovector_pointer(data_);
       out.emplace_back(o[0], o[1]);
       from = o[1];
@@ -54,12 +56,29 @@ class Oracle {
 const char* const kPatterns[] = {
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}"
-    "\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?["
+    "\\p{Lu}\\p{Lt}\\p{Lm}"
+    "\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| "
+    "?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
     "[^\\r\\n\\p{L}\\p{N}]?((?=[\\p{L}])([^a-z]))*((?=[\\p{L}])([^A-Z]))+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*",
-    "[\\p{P}\\$\\+<=>\\^~\\|]+", "(?:a|ab)(?:c|bcd)*", "\\p{Lu}\\p{Ll}*?(?=\\p{Ll})", "(?>[\\p{L}_]+)\\s", "[a-z]++[a-z0-9]", "\\p{L}+?(?!\\p{L})", "(?<=\\p{L})\\p{N}|(?<!\\s)\\p{P}",
-    "^.{0,3}|.$", "(?:\\s|\\p{N}){2,3}?", "(x?)*y|(?:a*)*b", "\\x{4E00}|[\\x{3040}-\\x{30ff}]+", "(?i)hello|(?-i)WORLD", "\\P{L}+|\\p{^L}", "[^\\S\\n]+",
-    "\\d+(?:[.,]\\d+)*", "\\Ae|e\\z", "(?i:straSSe|[k-t]+)", "\\S*[^\\p{L}]"};
+    "[\\p{P}\\$\\+<=>\\^~\\|]+",
+    "(?:a|ab)(?:c|bcd)*",
+    "\\p{Lu}\\p{Ll}*?(?=\\p{Ll})",
+    "(?>[\\p{L}_]+)\\s",
+    "[a-z]++[a-z0-9]",
+    "\\p{L}+?(?!\\p{L})",
+    "(?<=\\p{L})\\p{N}|(?<!\\s)\\p{P}",
+    "^.{0,3}|.$",
+    "(?:\\s|\\p{N}){2,3}?",
+    "(x?)*y|(?:a*)*b",
+    "\\x{4E00}|[\\x{3040}-\\x{30ff}]+",
+    "(?i)hello|(?-i)WORLD",
+    "\\P{L}+|\\p{^L}",
+    "[^\\S\\n]+",
+    "\\d+(?:[.,]\\d+)*",
+    "\\Ae|e\\z",
+    "(?i:straSSe|[k-t]+)",
+    "\\S*[^\\p{L}]"};
 
 TEST(Regex, X_01_matches_equal_pcre2) {
   static const fixtures::Corpus corpus;
@@ -76,7 +95,9 @@ TEST(Regex, X_01_matches_equal_pcre2) {
 }
 
 TEST(Regex, X_01_oniguruma_constructs_that_pcre2_lacks) {
-  const auto all = [](const char* pattern, std::string_view text) { return fixtures::value_of(ours(fixtures::value_of(Regex::compile(pattern)), text)); };
+  const auto all = [](const char* pattern, std::string_view text) {
+    return fixtures::value_of(ours(fixtures::value_of(Regex::compile(pattern)), text));
+  };
   EXPECT_EQ(all("[a-z&&[^aeiou]]+", "hello"), (Matches{{0, 1}, {2, 4}}));
   EXPECT_EQ(all("[^a-z&&[^aeiou]]+", "he-llo"), (Matches{{1, 3}, {5, 6}}));
   EXPECT_EQ(all("[[0-9][a-f]]+", "x1fz"), (Matches{{1, 3}}));
@@ -110,8 +131,9 @@ TEST(Regex, X_01_explosive_patterns_are_errors) {
 }
 
 TEST(Regex, X_01_bad_patterns_are_refused) {
-  for (const char* pattern : {"(", ")", "[", "[]", "[a", "a**b)", "*", "+a", "\\", "\\p", "\\p{", "\\p{Nope}", "[z-a]", "a{3,2}", "a{2000}", "(?", "(?z)", "(?<n", "\\1", "(a)\\k<n>", "\\x{110000}",
-                              "[[:nope:]]", "(?<=ab)c", "[a&&]", "\\xg", "(?i", "\\p{L"})
+  for (const char* pattern :
+       {"(",       ")",  "[",    "[]",   "[a",  "a**b)",     "*",           "+a",         "\\",       "\\p",   "\\p{", "\\p{Nope}", "[z-a]", "a{3,2}",
+        "a{2000}", "(?", "(?z)", "(?<n", "\\1", "(a)\\k<n>", "\\x{110000}", "[[:nope:]]", "(?<=ab)c", "[a&&]", "\\xg", "(?i",       "\\p{L"})
     EXPECT_FALSE(Regex::compile(pattern).has_value()) << pattern;
   EXPECT_FALSE(Regex::compile(std::string(100000, '(')).has_value());
   EXPECT_FALSE(Regex::compile(std::string(200, '[')).has_value());

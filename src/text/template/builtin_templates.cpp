@@ -36,8 +36,7 @@ constexpr std::string_view kTinyllama =
     "{% for m in messages %}{{ '<|' ~ m.role ~ '|>\\n' ~ m.content ~ (eos_token or '') ~ '\\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}";
 
-constexpr std::string_view kPlain =
-    "{% for m in messages %}{{ m.content ~ '\\n' }}{% endfor %}";
+constexpr std::string_view kPlain = "{% for m in messages %}{{ m.content ~ '\\n' }}{% endfor %}";
 
 constexpr std::string_view kBitnetInstruction =
     "{% for m in messages %}"
@@ -56,8 +55,15 @@ struct Named {
   std::string_view name, source;
 };
 constexpr Named kTemplates[] = {
-    {"chatml", kChatml},   {"llama2", kLlama2}, {"llama3", kLlama3}, {"mistral", kMistral}, {"tinyllama", kTinyllama}, {"zephyr", kTinyllama},
-    {"plain", kPlain},     {"bitnet_instruction", kBitnetInstruction},  {"bitnet_microsoft", kBitnetMicrosoft},
+    {"chatml", kChatml},
+    {"llama2", kLlama2},
+    {"llama3", kLlama3},
+    {"mistral", kMistral},
+    {"tinyllama", kTinyllama},
+    {"zephyr", kTinyllama},
+    {"plain", kPlain},
+    {"bitnet_instruction", kBitnetInstruction},
+    {"bitnet_microsoft", kBitnetMicrosoft},
 };
 
 }  // namespace

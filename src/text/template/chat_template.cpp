@@ -33,7 +33,8 @@ const std::string& ChatTemplate::source() const { return program_->data.source; 
 
 Result<Json> chat_context(const ChatContext& chat) {
   if (!chat.messages.is_array()) return fail(Code::InvalidArgument, "chat: messages must be an array, got {}", chat.messages.type_name());
-  if (!chat.extra.is_object() && !chat.extra.is_null()) return fail(Code::InvalidArgument, "chat: extra variables must be an object, got {}", chat.extra.type_name());
+  if (!chat.extra.is_object() && !chat.extra.is_null())
+    return fail(Code::InvalidArgument, "chat: extra variables must be an object, got {}", chat.extra.type_name());
   Json out = Json::object();
   out["messages"] = chat.messages;
   out["tools"] = chat.tools;

@@ -164,13 +164,25 @@ Result<Value> Machine::eval_if(const Node& n, Frame& frame) {
 // ---- attributes and items
 
 namespace {
-constexpr std::string_view kDunders[] = {"__class__", "__doc__", "__dir__", "__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__", "__hash__",
-                                         "__init__", "__new__", "__reduce__", "__reduce_ex__", "__repr__", "__setattr__", "__delattr__", "__getattribute__",
-                                         "__sizeof__", "__str__", "__subclasshook__", "__init_subclass__", "__format__", "__getstate__"};
+constexpr std::string_view kDunders[] = {"__class__",        "__doc__",
+                                         "__dir__",          "__eq__",
+                                         "__ge__",           "__gt__",
+                                         "__le__",           "__lt__",
+                                         "__ne__",           "__hash__",
+                                         "__init__",         "__new__",
+                                         "__reduce__",       "__reduce_ex__",
+                                         "__repr__",         "__setattr__",
+                                         "__delattr__",      "__getattribute__",
+                                         "__sizeof__",       "__str__",
+                                         "__subclasshook__", "__init_subclass__",
+                                         "__format__",       "__getstate__"};
 
 std::string object_repr(const Value& v) {
   if (v.is(Kind::None)) return "None";
-  return fmt::format("{} object", v.is(Kind::Namespace) ? "jinja2.utils.Namespace" : v.is(Kind::Macro) ? "jinja2.runtime.Macro" : v.is(Kind::Loop) ? "jinja2.runtime.LoopContext" : type_name(v));
+  return fmt::format("{} object", v.is(Kind::Namespace) ? "jinja2.utils.Namespace"
+                                  : v.is(Kind::Macro)   ? "jinja2.runtime.Macro"
+                                  : v.is(Kind::Loop)    ? "jinja2.runtime.LoopContext"
+                                                        : type_name(v));
 }
 }  // namespace
 

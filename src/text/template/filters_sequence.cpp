@@ -168,7 +168,8 @@ Result<Value> filter_sort(Machine& m, const Value& v, const Arguments& args) {
 Result<Value> filter_dictsort(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("dictsort", {"case_sensitive", "by", "reverse"}));
   const bool by_value = a[1].is(Kind::String) && a[1].s() == "value";
-  if (!a[1].missing() && !by_value && !(a[1].is(Kind::String) && a[1].s() == "key")) return fail(Code::TemplateError, "You can only sort by either \"key\" or \"value\"");
+  if (!a[1].missing() && !by_value && !(a[1].is(Kind::String) && a[1].s() == "key"))
+    return fail(Code::TemplateError, "You can only sort by either \"key\" or \"value\"");
   if (v.undefined()) return undefined_error(v);
   if (!v.is(Kind::Dict)) return fail(Code::TemplateError, "'{}' object has no attribute 'items'", type_name(v));
   LOOM_TRY(const Value pairs, find_method(v, "items")->run(m, v, {}));
@@ -321,9 +322,12 @@ Result<Value> filter_map(Machine& m, const Value& v, const Arguments& args) {
   Arguments rest;
   if (args.positional.empty() && std::any_of(args.keyword.begin(), args.keyword.end(), [](const auto& k) { return k.first == "attribute"; })) {
     for (const auto& [key, value] : args.keyword) {
-      if (key == "attribute") path = value;
-      else if (key == "default") fallback = value;
-      else return generator(m, {}, Error{Code::TemplateError, fmt::format("Unexpected keyword argument {}", repr_string(key))});
+      if (key == "attribute")
+        path = value;
+      else if (key == "default")
+        fallback = value;
+      else
+        return generator(m, {}, Error{Code::TemplateError, fmt::format("Unexpected keyword argument {}", repr_string(key))});
     }
   } else if (args.positional.empty()) {
     return generator(m, {}, Error{Code::TemplateError, "map requires a filter argument"});

@@ -33,7 +33,9 @@ Result<Value> changed(Machine& m, const Value& v, const Arguments& a) {
 std::string jinja_title(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const auto separates = [&](std::size_t k) { return std::string_view("-({[<").find(text[k]) != std::string_view::npos || is_space(decode_at(text, k).value); };
+    const auto separates = [&](std::size_t k) {
+      return std::string_view("-({[<").find(text[k]) != std::string_view::npos || is_space(decode_at(text, k).value);
+    };
     std::size_t end = i;
     const bool gap = separates(i);
     while (end < text.size() && separates(end) == gap) end += decode_at(text, end).size;
@@ -63,15 +65,18 @@ Result<Value> filter_replace(Machine& m, const Value& v, const Arguments& args) 
   Value text;
   for (int k = -1; k < 2; ++k) {
     LOOM_TRY(std::string s, to_str(m.heap, k < 0 ? v : a[static_cast<std::size_t>(k)]));
-    if (k < 0) text = m.string(std::move(s));
-    else plain.positional.push_back(m.string(std::move(s)));
+    if (k < 0)
+      text = m.string(std::move(s));
+    else
+      plain.positional.push_back(m.string(std::move(s)));
   }
   if (!a[2].missing() && !a[2].is(Kind::None)) plain.positional.push_back(a[2]);
   return find_method(text, "replace")->run(m, text, plain);
 }
 Result<Value> filter_format(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const Value text, soft(m, v));
-  if (!args.positional.empty() && !args.keyword.empty()) return fail(Code::TemplateError, "can't handle positional and keyword arguments at the same time");
+  if (!args.positional.empty() && !args.keyword.empty())
+    return fail(Code::TemplateError, "can't handle positional and keyword arguments at the same time");
   if (args.keyword.empty()) {
     LOOM_TRY(const Value tuple, make_sequence(m.heap, Kind::Tuple, args.positional));
     return format_percent(m, text, tuple);
@@ -127,7 +132,8 @@ Result<Value> filter_truncate(Machine& m, const Value& v, const Arguments& args)
     LOOM_TRY(leeway, as_index(a[3], "truncate"));
   }
   if (v.undefined()) return v;  // it has length 0
-  if (!v.is(Kind::String) || (!a[2].missing() && !a[2].is(Kind::String))) return fail(Code::TemplateError, "truncate: expected a text, got '{}'", type_name(v));
+  if (!v.is(Kind::String) || (!a[2].missing() && !a[2].is(Kind::String)))
+    return fail(Code::TemplateError, "truncate: expected a text, got '{}'", type_name(v));
   const std::string end = a[2].missing() ? "..." : std::string(a[2].s());
   const auto end_size = static_cast<std::int64_t>(count_code_points(end));
   if (length < end_size) return fail(Code::TemplateError, "expected length >= {}, got {}", end_size, length);
@@ -195,7 +201,8 @@ Result<Value> filter_tojson(Machine& m, const Value& v, const Arguments& args) {
   if (style.indent) style.item_separator = std::string(1, ',');
   if (!a[2].missing() && !a[2].is(Kind::None)) {
     LOOM_TRY(const auto parts, to_list(m.heap, a[2]));
-    if (parts.size() != 2 || !parts[0].is(Kind::String) || !parts[1].is(Kind::String)) return fail(Code::TemplateError, "tojson: separators must be two texts");
+    if (parts.size() != 2 || !parts[0].is(Kind::String) || !parts[1].is(Kind::String))
+      return fail(Code::TemplateError, "tojson: separators must be two texts");
     style.item_separator = std::string(parts[0].s());
     style.key_separator = std::string(parts[1].s());
   }
@@ -290,7 +297,8 @@ Result<Value> filter_filesizeformat(Machine& m, const Value& v, const Arguments&
   static constexpr char kPrefix[] = "kMGTPEZY";
   for (int k = 0; k < 8; ++k) {
     unit *= base;
-    if (bytes < unit || k == 7) return m.string(fmt::format("{:.1f} {}{}", base * bytes / unit, binary && k == 0 ? 'K' : kPrefix[k], binary ? "iB" : "B"));
+    if (bytes < unit || k == 7)
+      return m.string(fmt::format("{:.1f} {}{}", base * bytes / unit, binary && k == 0 ? 'K' : kPrefix[k], binary ? "iB" : "B"));
   }
   return m.string("");
 }
@@ -301,10 +309,14 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
     LOOM_TRY(const std::string text, to_str(m.heap, part));
     std::string out;
     for (const char c : text) {
-      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_.-~").find(c) != std::string_view::npos;
-      if (plain || (c == '/' && !query)) out += c;
-      else if (c == ' ' && query) out += '+';
-      else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      const bool plain =
+          (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_.-~").find(c) != std::string_view::npos;
+      if (plain || (c == '/' && !query))
+        out += c;
+      else if (c == ' ' && query)
+        out += '+';
+      else
+        out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
     return out;
   };

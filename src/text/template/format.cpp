@@ -14,7 +14,11 @@ std::optional<std::int64_t> parse_integer(std::string_view text, int base) {
     minus = text[0] == '-';
     text.remove_prefix(1);
   }
-  const int prefix = text.size() > 2 && text[0] == '0' ? ((text[1] | 0x20) == 'x' ? 16 : (text[1] | 0x20) == 'o' ? 8 : (text[1] | 0x20) == 'b' ? 2 : 0) : 0;
+  const int prefix = text.size() > 2 && text[0] == '0' ? ((text[1] | 0x20) == 'x'   ? 16
+                                                          : (text[1] | 0x20) == 'o' ? 8
+                                                          : (text[1] | 0x20) == 'b' ? 2
+                                                                                    : 0)
+                                                       : 0;
   if (prefix != 0 && (base == 0 || base == prefix)) {
     base = prefix;
     text.remove_prefix(2);
@@ -368,10 +372,14 @@ Result<Percent> parse_percent(std::string_view text, std::size_t& i) {
   }
   bool zero = false, minus = false;
   for (; i < text.size() && std::string_view("-+ #0").find(text[i]) != std::string_view::npos; ++i) {
-    if (text[i] == '-') minus = true;
-    else if (text[i] == '0') zero = true;
-    else if (text[i] == '#') p.spec.alternate = true;
-    else if (p.spec.sign != '+') p.spec.sign = text[i];
+    if (text[i] == '-')
+      minus = true;
+    else if (text[i] == '0')
+      zero = true;
+    else if (text[i] == '#')
+      p.spec.alternate = true;
+    else if (p.spec.sign != '+')
+      p.spec.sign = text[i];
   }
   if (i < text.size() && text[i] == '*') p.star_width = true, ++i;
   LOOM_TRY(p.spec.width, read_count(text, i));

@@ -218,7 +218,8 @@ Result<void> Machine::assign(NodeId target, const Value& value, Frame& frame) {
   LOOM_TRY(auto parts, iterate(heap, value));
   if (parts.tail) return tl::make_unexpected(*std::move(parts.tail));
   if (parts.items.size() > n.count) return fail(Code::TemplateError, "too many values to unpack (expected {})", n.count);
-  if (parts.items.size() < n.count) return fail(Code::TemplateError, "not enough values to unpack (expected {}, got {})", n.count, parts.items.size());
+  if (parts.items.size() < n.count)
+    return fail(Code::TemplateError, "not enough values to unpack (expected {}, got {})", n.count, parts.items.size());
   for (std::uint32_t k = 0; k < n.count; ++k) LOOM_TRY_VOID(assign(child(n, k), parts.items[k], frame));
   return {};
 }
@@ -444,7 +445,8 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
     return fail(Code::TemplateError, "macro '{}' takes no keyword argument '{}'", name, keywords[0].first);
   }
   if (info.varargs_slot >= 0) {
-    LOOM_TRY(slot(info.varargs_slot), make_sequence(heap, Kind::Tuple, {args.positional.begin() + static_cast<std::ptrdiff_t>(given), args.positional.end()}));
+    LOOM_TRY(slot(info.varargs_slot),
+             make_sequence(heap, Kind::Tuple, {args.positional.begin() + static_cast<std::ptrdiff_t>(given), args.positional.end()}));
   } else if (args.positional.size() > count) {
     return fail(Code::TemplateError, "macro '{}' takes not more than {} argument(s)", name, count);
   }

@@ -56,7 +56,8 @@ class Lexer {
   }
   void push(TokenKind kind, std::string text) { tokens_.push_back({kind, line_, std::move(text)}); }
   void move_to(std::size_t end) {
-    line_ += static_cast<std::uint32_t>(std::count(s_.begin() + static_cast<std::ptrdiff_t>(pos_), s_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+    line_ +=
+        static_cast<std::uint32_t>(std::count(s_.begin() + static_cast<std::ptrdiff_t>(pos_), s_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     line_starting_ = end > pos_ ? s_[end - 1] == '\n' : line_starting_;
     pos_ = end;
   }
@@ -83,8 +84,10 @@ class Lexer {
         const std::size_t word = skip_space(out.end);
         if (s_.substr(word, 3) == "raw") {
           const std::size_t end = skip_space(word + 3);
-          if (s_.substr(end, 3) == "-%}") out.raw = true, out.end = skip_space(end + 3);
-          else if (s_.substr(end, 2) == "%}") out.raw = true, out.end = end + 2;
+          if (s_.substr(end, 3) == "-%}")
+            out.raw = true, out.end = skip_space(end + 3);
+          else if (s_.substr(end, 2) == "%}")
+            out.raw = true, out.end = end + 2;
         }
       }
       return out;
@@ -150,9 +153,12 @@ class Lexer {
     while (pos_ < s_.size()) {
       if (balance.empty()) {
         std::size_t end = std::string_view::npos;
-        if (!variable) end = block_end(pos_, "%}");
-        else if (at("-}}")) end = skip_space(pos_ + 3);
-        else if (at("}}")) end = pos_ + 2;
+        if (!variable)
+          end = block_end(pos_, "%}");
+        else if (at("-}}"))
+          end = skip_space(pos_ + 3);
+        else if (at("}}"))
+          end = pos_ + 2;
         if (end != std::string_view::npos) {
           push(variable ? TokenKind::VariableEnd : TokenKind::BlockEnd, {});
           move_to(end);
@@ -171,9 +177,12 @@ class Lexer {
   // A digit run "1_000" from i on; its end.
   std::size_t digits(std::size_t i, int base) const {
     while (i < s_.size()) {
-      if (is_digit_of(s_[i], base)) ++i;
-      else if (s_[i] == '_' && i + 1 < s_.size() && is_digit_of(s_[i + 1], base)) i += 2;
-      else break;
+      if (is_digit_of(s_[i], base))
+        ++i;
+      else if (s_[i] == '_' && i + 1 < s_.size() && is_digit_of(s_[i + 1], base))
+        i += 2;
+      else
+        break;
     }
     return i;
   }
@@ -267,7 +276,9 @@ class Lexer {
       i += 2;
       switch (c) {
         case '\n': break;
-        case '\\': case '\'': case '"': out += c; break;
+        case '\\':
+        case '\'':
+        case '"': out += c; break;
         case 'a': out += '\a'; break;
         case 'b': out += '\b'; break;
         case 'f': out += '\f'; break;
@@ -275,7 +286,9 @@ class Lexer {
         case 'r': out += '\r'; break;
         case 't': out += '\t'; break;
         case 'v': out += '\v'; break;
-        case 'x': case 'u': case 'U': LOOM_TRY_VOID(hex_escape(raw, i, c == 'x' ? 2 : c == 'u' ? 4 : 8, out)); break;
+        case 'x':
+        case 'u':
+        case 'U': LOOM_TRY_VOID(hex_escape(raw, i, c == 'x' ? 2 : c == 'u' ? 4 : 8, out)); break;
         case 'N': return fail(Code::Unsupported, "line {}: \\N{{...}} escapes are not supported", line_);
         default: octal_or_plain(raw, i, c, out);
       }

@@ -108,10 +108,20 @@ Result<Value> cycler_reset(Machine&, const Value& self, const Arguments& a) {
 }
 
 constexpr MethodEntry kDictMethods[] = {
-    {"clear", nullptr}, {"copy", copy_self}, {"get", dict_get}, {"items", dict_view<Kind::Items>}, {"keys", dict_view<Kind::Keys>}, {"pop", nullptr}, {"popitem", nullptr}, {"setdefault", nullptr}, {"update", nullptr}, {"values", dict_view<Kind::Values>},
+    {"clear", nullptr},
+    {"copy", copy_self},
+    {"get", dict_get},
+    {"items", dict_view<Kind::Items>},
+    {"keys", dict_view<Kind::Keys>},
+    {"pop", nullptr},
+    {"popitem", nullptr},
+    {"setdefault", nullptr},
+    {"update", nullptr},
+    {"values", dict_view<Kind::Values>},
 };
 constexpr MethodEntry kListMethods[] = {
-    {"append", nullptr}, {"clear", nullptr}, {"copy", copy_self}, {"count", list_count}, {"extend", nullptr}, {"index", list_index}, {"insert", nullptr}, {"pop", nullptr}, {"remove", nullptr}, {"reverse", nullptr}, {"sort", nullptr},
+    {"append", nullptr}, {"clear", nullptr}, {"copy", copy_self}, {"count", list_count}, {"extend", nullptr}, {"index", list_index},
+    {"insert", nullptr}, {"pop", nullptr},   {"remove", nullptr}, {"reverse", nullptr},  {"sort", nullptr},
 };
 constexpr MethodEntry kTupleMethods[] = {{"count", list_count}, {"index", list_index}};
 constexpr MethodEntry kIntMethods[] = {{"bit_length", bit_length}, {"conjugate", copy_self}};
@@ -145,7 +155,8 @@ Result<Value> global_raise(Machine& m, const Value&, const Arguments& args) {
 
 Result<Value> global_range(Machine& m, const Value&, const Arguments& args) {
   constexpr std::int64_t kMaxRange = 100000;  // the sandbox's
-  if (args.positional.empty() || !args.keyword.empty() || args.positional.size() > 3) return fail(Code::TemplateError, "range expected 1 to 3 arguments, got {}", args.positional.size());
+  if (args.positional.empty() || !args.keyword.empty() || args.positional.size() > 3)
+    return fail(Code::TemplateError, "range expected 1 to 3 arguments, got {}", args.positional.size());
   std::int64_t v[3] = {0, 0, 1};
   for (std::size_t k = 0; k < args.positional.size(); ++k) {
     const Value& a = args.positional[k];
@@ -156,7 +167,9 @@ Result<Value> global_range(Machine& m, const Value&, const Arguments& args) {
   // In unsigned numbers: the distance of two int64 may not fit in one.
   const bool up = v[2] > 0;
   std::uint64_t distance = 0;
-  if (up ? v[0] < v[1] : v[0] > v[1]) distance = up ? static_cast<std::uint64_t>(v[1]) - static_cast<std::uint64_t>(v[0]) : static_cast<std::uint64_t>(v[0]) - static_cast<std::uint64_t>(v[1]);
+  if (up ? v[0] < v[1] : v[0] > v[1])
+    distance = up ? static_cast<std::uint64_t>(v[1]) - static_cast<std::uint64_t>(v[0])
+                  : static_cast<std::uint64_t>(v[0]) - static_cast<std::uint64_t>(v[1]);
   const std::uint64_t step = up ? static_cast<std::uint64_t>(v[2]) : 0 - static_cast<std::uint64_t>(v[2]);
   const std::uint64_t count = distance == 0 ? 0 : (distance - 1) / step + 1;
   if (count > kMaxRange) return fail(Code::TemplateError, "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", kMaxRange);
@@ -223,7 +236,8 @@ Result<Value> global_lipsum(Machine&, const Value&, const Arguments&) { return f
 // ---- strftime, in the C locale
 
 constexpr const char* kDays[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
-constexpr const char* kMonths[] = {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"};
+constexpr const char* kMonths[] = {"January", "February", "March",     "April",   "May",      "June",
+                                   "July",    "August",   "September", "October", "November", "December"};
 
 struct Calendar {
   int weekday = 0;   // 0: Sunday
@@ -312,7 +326,8 @@ Result<Value> global_strftime(Machine& m, const Value&, const Arguments& args) {
   if (!a[0].is(Kind::String)) return fail(Code::TemplateError, "strftime_now: expected a str, got '{}'", type_name(a[0]));
   if (!m.now()) return fail(Code::TemplateError, "strftime_now: the caller gave no time");
   const TemplateTime& t = *m.now();
-  const bool valid = t.year >= 1 && t.year <= 9999 && t.month >= 1 && t.month <= 12 && t.day >= 1 && t.day <= 31 && t.hour >= 0 && t.hour < 24 && t.minute >= 0 && t.minute < 60 && t.second >= 0 && t.second <= 60 && t.microsecond >= 0 && t.microsecond < 1000000;
+  const bool valid = t.year >= 1 && t.year <= 9999 && t.month >= 1 && t.month <= 12 && t.day >= 1 && t.day <= 31 && t.hour >= 0 && t.hour < 24 &&
+                     t.minute >= 0 && t.minute < 60 && t.second >= 0 && t.second <= 60 && t.microsecond >= 0 && t.microsecond < 1000000;
   if (!valid) return fail(Code::InvalidArgument, "strftime_now: the caller's time is no date");
   LOOM_TRY_VOID(m.heap.reserve(a[0].s().size() * 16));
   LOOM_TRY(std::string text, strftime_text(t, a[0].s()));
@@ -320,7 +335,10 @@ Result<Value> global_strftime(Machine& m, const Value&, const Arguments& args) {
 }
 
 constexpr MethodEntry kGlobals[] = {
-    {"cycler", global_cycler}, {"dict", global_dict}, {"joiner", global_joiner}, {"lipsum", global_lipsum}, {"namespace", global_namespace}, {"raise_exception", global_raise}, {"range", global_range}, {"strftime_now", global_strftime},
+    {"cycler", global_cycler},       {"dict", global_dict},
+    {"joiner", global_joiner},       {"lipsum", global_lipsum},
+    {"namespace", global_namespace}, {"raise_exception", global_raise},
+    {"range", global_range},         {"strftime_now", global_strftime},
 };
 
 const MethodEntry* entry_in(std::span<const MethodEntry> table, std::string_view name) {

@@ -160,7 +160,8 @@ Result<Value> splitlines(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY_VOID(m.heap.tick(text.size() / 16));
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint p = decode_at(text, i);
-    const bool ends = (p.value >= 10 && p.value <= 13) || (p.value >= 0x1c && p.value <= 0x1e) || p.value == 0x85 || p.value == 0x2028 || p.value == 0x2029;
+    const bool ends =
+        (p.value >= 10 && p.value <= 13) || (p.value >= 0x1c && p.value <= 0x1e) || p.value == 0x85 || p.value == 0x2028 || p.value == 0x2029;
     std::size_t next = i + p.size;
     if (ends) {
       if (p.value == '\r' && next < text.size() && text[next] == '\n') ++next;

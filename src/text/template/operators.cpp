@@ -117,7 +117,8 @@ Result<Value> repeated(Machine& m, const Value& what, std::int64_t times) {
     return m.string(std::move(all), what.text().markup);
   }
   const auto& items = what.items();
-  if (!items.empty() && n > m.heap.room() / sizeof(Value) / items.size()) return fail(Code::LimitExceeded, "a list of {} x {} items is too long", n, items.size());
+  if (!items.empty() && n > m.heap.room() / sizeof(Value) / items.size())
+    return fail(Code::LimitExceeded, "a list of {} x {} items is too long", n, items.size());
   LOOM_TRY_VOID(m.heap.reserve(n * items.size() * sizeof(Value)));
   std::vector<Value> out;
   out.reserve(n * items.size());
@@ -259,7 +260,8 @@ Result<Value> slice(Machine& m, const Value& v, const Value& from, const Value& 
   LOOM_TRY(const SliceRange r, slice_range(length, from, to, by));
   if (v.is(Kind::String)) {
     LOOM_TRY_VOID(m.heap.reserve(v.s().size() * (r.step == 1 ? 1 : 8)));
-    if (v.text().ascii && r.step == 1) return m.string(std::string(v.s().substr(static_cast<std::size_t>(r.start), static_cast<std::size_t>(r.count))), v.text().markup);
+    if (v.text().ascii && r.step == 1)
+      return m.string(std::string(v.s().substr(static_cast<std::size_t>(r.start), static_cast<std::size_t>(r.count))), v.text().markup);
     return m.string(slice_text(v.s(), r), v.text().markup);
   }
   if (v.is(Kind::Range)) {

@@ -204,7 +204,8 @@ Result<NodeId> Parser::block(Ends ends) {
     } else {
       LOOM_TRY_VOID(flush());
       take();  // "{%"
-      if (now().kind == TokenKind::Name && std::find(ends.begin(), ends.end(), now().text) != ends.end()) return add(node(NodeKind::Block, line), statements);
+      if (now().kind == TokenKind::Name && std::find(ends.begin(), ends.end(), now().text) != ends.end())
+        return add(node(NodeKind::Block, line), statements);
       PARSE(id, statement());
       statements.push_back(id);
       LOOM_TRY_VOID(expect(TokenKind::BlockEnd, "%}"));
@@ -507,7 +508,8 @@ Result<NodeId> Parser::negation() {
 }
 
 Result<NodeId> Parser::comparison() {
-  static constexpr std::pair<std::string_view, Op> kOps[] = {{"==", Op::Eq}, {"!=", Op::Ne}, {"<", Op::Lt}, {"<=", Op::Le}, {">", Op::Gt}, {">=", Op::Ge}};
+  static constexpr std::pair<std::string_view, Op> kOps[] = {{"==", Op::Eq}, {"!=", Op::Ne}, {"<", Op::Lt},
+                                                             {"<=", Op::Le}, {">", Op::Gt},  {">=", Op::Ge}};
   const std::uint32_t line = now().line;
   PARSE(first, sum());
   Ids operands;
@@ -553,12 +555,8 @@ Result<NodeId> Parser::chain(Parsed (Parser::*part)(), std::initializer_list<std
 }
 
 Result<NodeId> Parser::sum() { return chain(&Parser::concat, {{"+", Op::Add}, {"-", Op::Sub}}); }
-Result<NodeId> Parser::product() {
-  return chain(&Parser::power, {{"*", Op::Mul}, {"/", Op::Div}, {"//", Op::FloorDiv}, {"%", Op::Mod}});
-}
-Result<NodeId> Parser::power() {
-  return chain(&Parser::operand, {{"**", Op::Pow}});
-}
+Result<NodeId> Parser::product() { return chain(&Parser::power, {{"*", Op::Mul}, {"/", Op::Div}, {"//", Op::FloorDiv}, {"%", Op::Mod}}); }
+Result<NodeId> Parser::power() { return chain(&Parser::operand, {{"**", Op::Pow}}); }
 Result<NodeId> Parser::operand() { return unary(true); }
 
 Result<NodeId> Parser::concat() {
@@ -597,8 +595,10 @@ Result<NodeId> Parser::primary(bool with_namespace) {
   switch (t.kind) {
     case TokenKind::Name: {
       take();
-      if (t.text == "true" || t.text == "True") c.type = Constant::Type::True;
-      else if (t.text == "false" || t.text == "False") c.type = Constant::Type::False;
+      if (t.text == "true" || t.text == "True")
+        c.type = Constant::Type::True;
+      else if (t.text == "false" || t.text == "False")
+        c.type = Constant::Type::False;
       if (c.type != Constant::Type::None || t.text == "none" || t.text == "None") return constant(c, t.line);
       Node n = node(NodeKind::Name, t.line);
       n.text = string_id(t.text);

@@ -313,7 +313,8 @@ class Resolver {
   // Unknown filters and tests are errors now, except inside an if, where jinja2 waits until they are used.
   Result<void> check_known(const Node& n, bool soft) {
     if (n.index >= 0 || soft) return {};
-    return fail(Code::TemplateError, "line {}: no {} named '{}'", n.line, n.kind == NodeKind::Filter ? "filter" : "test", p_.strings[n.text].substr(0, 80));
+    return fail(Code::TemplateError, "line {}: no {} named '{}'", n.line, n.kind == NodeKind::Filter ? "filter" : "test",
+                p_.strings[n.text].substr(0, 80));
   }
   Result<void> compile(NodeId id, Symbols& s, bool soft) {
     if (id == kNoNode) return {};
@@ -323,9 +324,7 @@ class Resolver {
       case NodeKind::For: return compile_for(id, s);
       case NodeKind::Macro:
       case NodeKind::Generation: return compile_macro(id, s);
-      case NodeKind::CallBlock:
-        LOOM_TRY_VOID(compile_macro(id, s));
-        return compile(n.a, s, soft);
+      case NodeKind::CallBlock: LOOM_TRY_VOID(compile_macro(id, s)); return compile(n.a, s, soft);
       case NodeKind::SetBlock:
       case NodeKind::FilterBlock: return compile_inner(id, s);
       case NodeKind::With: return compile_with(id, s);

@@ -54,8 +54,10 @@ std::string difference(const Result<std::string>& got, const std::string& expect
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> out(1);
   for (const char c : text) {
-    if (c == at) out.emplace_back();
-    else out.back() += c;
+    if (c == at)
+      out.emplace_back();
+    else
+      out.back() += c;
   }
   return out;
 }
@@ -118,12 +120,25 @@ TEST(Template, X_10_small_cases_as_jinja2) {
 
 // G-105: the template comes from the model or from the caller; these families were once guessed wrong.
 TEST(Template, G_105_named_templates_print_their_family) {
-  const Json chat = chat_context({.messages = parse_json(R"([{"role":"system","content":"S"},{"role":"user","content":"U"},{"role":"assistant","content":"A"},{"role":"user","content":"V"}])").value(),
-                                  .add_generation_prompt = true, .bos_token = "<s>", .eos_token = "</s>"}).value();
+  const Json chat =
+      chat_context(
+          {.messages =
+               parse_json(
+                   R"([{"role":"system","content":"S"},{"role":"user","content":"U"},{"role":"assistant","content":"A"},{"role":"user","content":"V"}])")
+                   .value(),
+           .add_generation_prompt = true,
+           .bos_token = "<s>",
+           .eos_token = "</s>"})
+          .value();
   const std::pair<const char*, const char*> kRows[] = {
-      {"chatml", "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n"},
+      {"chatml",
+       "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_"
+       "start|>assistant\n"},
       {"llama2", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST] A </s><s>[INST] V [/INST]"},
-      {"llama3", "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+      {"llama3",
+       "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>"
+       "assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|><|start_header_id|>assistant<|end_header_id|>"
+       "\n\n"},
       {"mistral", "<s>[INST] S\n\nU [/INST] A</s>[INST] V [/INST]"},
       {"tinyllama", "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</s>\n<|assistant|>\n"},
       {"zephyr", "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</s>\n<|assistant|>\n"},
@@ -173,7 +188,8 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
       "{% set ns = namespace(s='xxxxxxxx') %}" + half + "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
       "{% set ns = namespace(s=[1]) %}" + half + "{% set ns.s = ns.s + ns.s %}{% endfor %}",
       "{% set ns = namespace(s=[1]) %}" + half + "{% set ns.s = [ns.s, ns.s] %}{% endfor %}",
-      "{% set ns = namespace(s=[1], t=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% set ns.t = [ns.t, ns.t] %}{% endfor %}{{ ns.s == ns.t }}",
+      "{% set ns = namespace(s=[1], t=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% set ns.t = [ns.t, ns.t] %}{% endfor %}{{ ns.s "
+      "== ns.t }}",
       "{% set ns = namespace(s=(1,)) %}{% for a in range(200) %}{% set ns.s = (ns.s, ns.s) %}{% endfor %}{{ {ns.s: 1} }}",
       "{% set ns = namespace(s=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s }}",
       "{% set ns = namespace(s=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | tojson }}",
@@ -182,9 +198,21 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
       "{% macro m(a) %}{% call m(a) %}{{ caller() }}{% endcall %}{% endmacro %}{{ m(1) }}",
       "{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
       "{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}",
-      "{{ 'x' * 99999999999 }}", "{{ [1] * 99999999999 }}", "{{ 'a'.center(99999999999) }}", "{{ 'a' | indent(99999999999) }}", "{{ '%99999999999d' % 1 }}", "{{ '{:99999999999}'.format(1) }}",
-      "{{ 'x' * 9000000000000000000 }}", "{{ 'ab'.replace('', 'x' * 90000000) * 9 }}", "{{ [1] | batch(99999999999, 0) | list }}", "{{ [1] | slice(99999999999) | list }}", "{{ 'a'.zfill(99999999999) }}", "{{ '\t'.expandtabs(99999999999) }}",
-      "{{ ('x' * 100000000).split('') }}", "{{ ('x' * 100000000) | list | length }}", "{% set x = 'x' * 60000000 %}{{ x }}{{ x }}",
+      "{{ 'x' * 99999999999 }}",
+      "{{ [1] * 99999999999 }}",
+      "{{ 'a'.center(99999999999) }}",
+      "{{ 'a' | indent(99999999999) }}",
+      "{{ '%99999999999d' % 1 }}",
+      "{{ '{:99999999999}'.format(1) }}",
+      "{{ 'x' * 9000000000000000000 }}",
+      "{{ 'ab'.replace('', 'x' * 90000000) * 9 }}",
+      "{{ [1] | batch(99999999999, 0) | list }}",
+      "{{ [1] | slice(99999999999) | list }}",
+      "{{ 'a'.zfill(99999999999) }}",
+      "{{ '\t'.expandtabs(99999999999) }}",
+      "{{ ('x' * 100000000).split('') }}",
+      "{{ ('x' * 100000000) | list | length }}",
+      "{% set x = 'x' * 60000000 %}{{ x }}{{ x }}",
   };
   for (const std::string& bomb : bombs) {
     const auto got = render(bomb, Json::object(), {.max_steps = 2'000'000, .max_memory_bytes = std::size_t{128} << 20});
@@ -198,9 +226,11 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
 TEST(Template, X_10_chains_of_references_are_freed) {
   const std::string each = "{% for i in range(50000) %}";
   EXPECT_TRUE(render("{% set ns = namespace(f=none) %}" + each + "{% set ns.f = namespace(next=ns.f) %}{% endfor %}{% set ns.f = none %}"));
-  EXPECT_TRUE(render("{% set ns = namespace(f=none) %}{% macro m(x) %}{% macro inner() %}{{ x }}{% endmacro %}{% set ns.f = inner %}{% endmacro %}" + each + "{% set r = m(ns.f) %}{% endfor %}{% set ns.f = none %}"));
+  EXPECT_TRUE(render("{% set ns = namespace(f=none) %}{% macro m(x) %}{% macro inner() %}{{ x }}{% endmacro %}{% set ns.f = inner %}{% endmacro %}" +
+                     each + "{% set r = m(ns.f) %}{% endfor %}{% set ns.f = none %}"));
   EXPECT_FALSE(render("{% set ns = namespace(f=none) %}" + each + "{% for a in [ns.f] %}{% set ns.f = loop %}{% endfor %}{% endfor %}"));
-  EXPECT_FALSE(render("{% set ns = namespace(f=none) %}{% for a in [1] recursive %}{% set ns.f = loop %}{% set ns.g = [ns, loop] %}{{ nope.x }}{% endfor %}"));
+  EXPECT_FALSE(
+      render("{% set ns = namespace(f=none) %}{% for a in [1] recursive %}{% set ns.f = loop %}{% set ns.g = [ns, loop] %}{{ nope.x }}{% endfor %}"));
   EXPECT_TRUE(render("{% set ns = namespace() %}{% for a in [1, 2] %}{% set x = loop.changed(loop) %}{% set ns.l = loop %}{% endfor %}"));
 }
 
@@ -211,10 +241,26 @@ TEST(Template, X_10_deep_nesting_is_an_error) {
       for (int k = 0; k < depth; ++k) out += s;
       return out;
     };
-    for (const std::string& source : {"{{ " + many("(") + "1" + many(")") + " }}", "{{ " + many("[") + many("]") + " }}", "{{ " + many("-") + "1 }}", "{{ " + many("not ") + "1 }}", "{{ 1" + many(" + 1") + " }}",
-                                      "{{ x" + many(".a") + " }}", "{{ 1" + many("|abs") + " }}", many("{% if 1 %}") + many("{% endif %}"), many("{% for a in b %}"), many("{% macro a() %}") + many("{% endmacro %}"),
-                                      "{{ 1" + many(" if 1 else 2") + " }}", "{{ " + many("{1:") + many("}") + " }}", "{{ a" + many("(a") + many(")") + " }}", "{{ a" + many("[a") + many("]") + " }}", "{% set " + many("(") + "a" + many(",)") + " = 1 %}",
-                                      "{% if 1 %}" + many("{% elif 1 %}") + "{% endif %}", "{{ 1" + many(" == 1") + " }}", "{{ 'a'" + many(" ~ 'a'") + " }}", many("{{ 1 }}"), "{{ x" + many("()") + " }}"}) {
+    for (const std::string& source : {"{{ " + many("(") + "1" + many(")") + " }}",
+                                      "{{ " + many("[") + many("]") + " }}",
+                                      "{{ " + many("-") + "1 }}",
+                                      "{{ " + many("not ") + "1 }}",
+                                      "{{ 1" + many(" + 1") + " }}",
+                                      "{{ x" + many(".a") + " }}",
+                                      "{{ 1" + many("|abs") + " }}",
+                                      many("{% if 1 %}") + many("{% endif %}"),
+                                      many("{% for a in b %}"),
+                                      many("{% macro a() %}") + many("{% endmacro %}"),
+                                      "{{ 1" + many(" if 1 else 2") + " }}",
+                                      "{{ " + many("{1:") + many("}") + " }}",
+                                      "{{ a" + many("(a") + many(")") + " }}",
+                                      "{{ a" + many("[a") + many("]") + " }}",
+                                      "{% set " + many("(") + "a" + many(",)") + " = 1 %}",
+                                      "{% if 1 %}" + many("{% elif 1 %}") + "{% endif %}",
+                                      "{{ 1" + many(" == 1") + " }}",
+                                      "{{ 'a'" + many(" ~ 'a'") + " }}",
+                                      many("{{ 1 }}"),
+                                      "{{ x" + many("()") + " }}"}) {
       const auto got = render(source);
       if (!got) {
         EXPECT_LT(got.error().message.size(), 300u) << source.substr(0, 40);
@@ -243,15 +289,18 @@ TEST(Template, X_10_random_mutations) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return static_cast<std::size_t>(state >> 33) % n;
   };
-  const std::string bits[] = {"{{", "}}", "{%", "%}", "(", ")", "[", "]", "|", ".", "'", "\"", "loop", "namespace", " in ", "~", "-", "#}", "{#", "\xff", "\0", "99999999999", "range", "*", "**"};
+  const std::string bits[] = {"{{",        "}}",   "{%", "%}", "(",  ")",  "[",    "]",  "|",           ".",     "'", "\"", "loop",
+                              "namespace", " in ", "~",  "-",  "#}", "{#", "\xff", "\0", "99999999999", "range", "*", "**"};
   for (const char* name : {"openai-gpt-oss-120b.jinja", "meetkai-functionary-medium-v3.2.jinja", "HuggingFaceTB-SmolLM3-3B.jinja"}) {
     const std::string source = real_template(name);
     for (int round = 0; round < 150; ++round) {
       std::string mutant = source;
       for (std::size_t k = 1 + below(4); k > 0; --k) {
         const std::size_t at = below(mutant.size());
-        if (below(2) == 0) mutant.erase(at, 1 + below(20));
-        else mutant.insert(at, bits[below(std::size(bits))]);
+        if (below(2) == 0)
+          mutant.erase(at, 1 + below(20));
+        else
+          mutant.insert(at, bits[below(std::size(bits))]);
       }
       (void)render(mutant, *find(contexts, "tool_turns_gen"), {.max_steps = 500'000});
     }

@@ -41,7 +41,8 @@ void append_folded(std::string& out, char32_t c, const CaseRun (&runs)[N], const
   const CaseRun* it = std::upper_bound(runs, end, c, [](char32_t x, const CaseRun& r) { return x < r.first; });
   if (it != runs) {
     --it;
-    if (c <= it->last && (c - it->first) % static_cast<std::uint32_t>(it->stride) == 0) c = static_cast<char32_t>(static_cast<std::int32_t>(c) + it->delta);
+    if (c <= it->last && (c - it->first) % static_cast<std::uint32_t>(it->stride) == 0)
+      c = static_cast<char32_t>(static_cast<std::int32_t>(c) + it->delta);
   }
   append_utf8(out, c);
 }
@@ -69,8 +70,10 @@ std::string each(std::string_view text, F&& visit) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint p = decode_at(text, i);
-    if (p.value == kInvalid) out += text[i];
-    else visit(out, i, p);
+    if (p.value == kInvalid)
+      out += text[i];
+    else
+      visit(out, i, p);
     i += p.size;
   }
   return out;
@@ -133,7 +136,8 @@ std::size_t offset_of(std::string_view text, std::size_t index) {
 
 bool is_space(char32_t c) {
   if (c < 0x80) return (c >= 9 && c <= 13) || (c >= 28 && c <= 32);
-  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+         c == 0x3000;
 }
 bool is_printable(char32_t c) { return c != kInvalid && !in(kNotPrintable, c); }
 bool is_alpha(char32_t c) { return in(kAlpha, c); }
@@ -153,22 +157,29 @@ std::string to_lower(std::string_view text) {
 std::string to_title(std::string_view text) {
   bool inside = false;
   return each(text, [&](std::string& out, std::size_t i, CodePoint p) {
-    if (inside) append_lower(out, text, i, p);
-    else append_title(out, p.value);
+    if (inside)
+      append_lower(out, text, i, p);
+    else
+      append_title(out, p.value);
     inside = is_cased(p.value);
   });
 }
 std::string to_capital(std::string_view text) {
   return each(text, [&](std::string& out, std::size_t i, CodePoint p) {
-    if (i > 0) append_lower(out, text, i, p);
-    else append_title(out, p.value);
+    if (i > 0)
+      append_lower(out, text, i, p);
+    else
+      append_title(out, p.value);
   });
 }
 std::string swap_case(std::string_view text) {
   return each(text, [&](std::string& out, std::size_t i, CodePoint p) {
-    if (is_upper(p.value)) append_lower(out, text, i, p);
-    else if (is_lower(p.value)) append_upper(out, p.value);
-    else append_utf8(out, p.value);
+    if (is_upper(p.value))
+      append_lower(out, text, i, p);
+    else if (is_lower(p.value))
+      append_upper(out, p.value);
+    else
+      append_utf8(out, p.value);
   });
 }
 

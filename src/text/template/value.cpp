@@ -122,12 +122,8 @@ Value* NamespaceObject::find(std::string_view name) {
 
 // ---- making values
 
-Value make_string(Heap& heap, std::string text, bool markup) {
-  return Value::of(Kind::String, new StringObject(heap, std::move(text), markup));
-}
-Value make_undefined(Heap& heap, std::string message) {
-  return Value::of(Kind::Undefined, new UndefinedObject(heap, std::move(message)));
-}
+Value make_string(Heap& heap, std::string text, bool markup) { return Value::of(Kind::String, new StringObject(heap, std::move(text), markup)); }
+Value make_undefined(Heap& heap, std::string message) { return Value::of(Kind::Undefined, new UndefinedObject(heap, std::move(message))); }
 
 Result<std::uint32_t> height_over(const std::vector<Value>& items) {
   std::uint32_t height = 1;

@@ -68,7 +68,8 @@ struct Heap {
   // LimitExceeded when `count` more steps are too many or memory has run out.
   Result<void> tick(std::uint64_t count = 1) {
     steps += count;
-    if (steps > max_steps || used > limit) [[unlikely]] return over();
+    if (steps > max_steps || used > limit) [[unlikely]]
+      return over();
     return {};
   }
   // Before a value of `bytes` bytes is built.
@@ -82,11 +83,20 @@ template <class T>
 class Ref {
  public:
   Ref() = default;
-  explicit Ref(T* p) : p_(p) { if (p_) ++p_->refs; }
-  Ref(const Ref& o) : p_(o.p_) { if (p_) ++p_->refs; }
+  explicit Ref(T* p) : p_(p) {
+    if (p_) ++p_->refs;
+  }
+  Ref(const Ref& o) : p_(o.p_) {
+    if (p_) ++p_->refs;
+  }
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  Ref& operator=(Ref o) noexcept { std::swap(p_, o.p_); return *this; }
-  ~Ref() { if (p_ && --p_->refs == 0) delete p_; }
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Ref() {
+    if (p_ && --p_->refs == 0) delete p_;
+  }
   T* get() const { return p_; }
   T* operator->() const { return p_; }
   T& operator*() const { return *p_; }
@@ -102,16 +112,41 @@ struct DictObject;
 class Value {
  public:
   Value() = default;
-  Value(const Value& o) : kind_(o.kind_), bits_(o.bits_) { if (counted()) ++bits_.object->refs; }
+  Value(const Value& o) : kind_(o.kind_), bits_(o.bits_) {
+    if (counted()) ++bits_.object->refs;
+  }
   Value(Value&& o) noexcept : kind_(o.kind_), bits_(o.bits_) { o.kind_ = Kind::Missing; }
-  Value& operator=(Value o) noexcept { std::swap(kind_, o.kind_); std::swap(bits_, o.bits_); return *this; }
-  ~Value() { if (counted() && --bits_.object->refs == 0) delete bits_.object; }
+  Value& operator=(Value o) noexcept {
+    std::swap(kind_, o.kind_);
+    std::swap(bits_, o.bits_);
+    return *this;
+  }
+  ~Value() {
+    if (counted() && --bits_.object->refs == 0) delete bits_.object;
+  }
 
   static Value none() { return plain(Kind::None); }
-  static Value boolean(bool b) { Value v = plain(Kind::Bool); v.bits_.integer = b; return v; }
-  static Value integer(std::int64_t i) { Value v = plain(Kind::Int); v.bits_.integer = i; return v; }
-  static Value number(double d) { Value v = plain(Kind::Float); v.bits_.real = d; return v; }
-  static Value of(Kind kind, Object* object) { Value v = plain(kind); v.bits_.object = object; if (object) ++object->refs; return v; }
+  static Value boolean(bool b) {
+    Value v = plain(Kind::Bool);
+    v.bits_.integer = b;
+    return v;
+  }
+  static Value integer(std::int64_t i) {
+    Value v = plain(Kind::Int);
+    v.bits_.integer = i;
+    return v;
+  }
+  static Value number(double d) {
+    Value v = plain(Kind::Float);
+    v.bits_.real = d;
+    return v;
+  }
+  static Value of(Kind kind, Object* object) {
+    Value v = plain(kind);
+    v.bits_.object = object;
+    if (object) ++object->refs;
+    return v;
+  }
 
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
@@ -125,7 +160,9 @@ class Value {
   double f() const { return kind_ == Kind::Float ? bits_.real : static_cast<double>(bits_.integer); }
   Object* object() const { return counted() ? bits_.object : nullptr; }
   template <class T>
-  T& as() const { return *static_cast<T*>(bits_.object); }
+  T& as() const {
+    return *static_cast<T*>(bits_.object);
+  }
   // Strings only.
   std::string_view s() const;
   const StringObject& text() const;
@@ -133,7 +170,11 @@ class Value {
   const DictObject& dict() const;
 
  private:
-  static Value plain(Kind kind) { Value v; v.kind_ = kind; return v; }
+  static Value plain(Kind kind) {
+    Value v;
+    v.kind_ = kind;
+    return v;
+  }
   bool counted() const { return kind_ == Kind::Undefined || kind_ == Kind::BigInt || kind_ >= Kind::String; }
   Kind kind_ = Kind::Missing;
   union Bits {
@@ -249,12 +290,18 @@ class TextBuilder {
  public:
   explicit TextBuilder(Heap& heap) : heap_(heap), limit_(heap.room()) {}
   void add(std::string_view s) {
-    if (s.size() > limit_ - text_.size()) { full_ = true; return; }
+    if (s.size() > limit_ - text_.size()) {
+      full_ = true;
+      return;
+    }
     text_.append(s);
   }
   void add(char c) { add(std::string_view(&c, 1)); }
   void fill(std::size_t count, std::string_view s) {
-    if (!s.empty() && count > (limit_ - text_.size()) / s.size()) { full_ = true; return; }
+    if (!s.empty() && count > (limit_ - text_.size()) / s.size()) {
+      full_ = true;
+      return;
+    }
     for (; count > 0; --count) text_.append(s);
   }
   std::size_t size() const { return text_.size(); }

@@ -196,9 +196,12 @@ void JsonWriter::string(std::string_view s) {
         case '\f': out_.add("\\f"); break;
         default: {
           const auto c = static_cast<unsigned>(std::min<char32_t>(p.value, 0x10ffff));
-          if (c == 0x7f) out_.add("\x7f");
-          else if (c < 0x10000) out_.add(fmt::format("\\u{:04x}", c));
-          else out_.add(fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff)));
+          if (c == 0x7f)
+            out_.add("\x7f");
+          else if (c < 0x10000)
+            out_.add(fmt::format("\\u{:04x}", c));
+          else
+            out_.add(fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff)));
         }
       }
     }

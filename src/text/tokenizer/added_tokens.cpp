@@ -48,7 +48,8 @@ bool TokenMatcher::find(std::string_view text, std::size_t from, Found& found) c
   return false;
 }
 
-void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const std::vector<AddedToken>& tokens, bool parse_special, std::vector<Stretch>& out) {
+void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const std::vector<AddedToken>& tokens, bool parse_special,
+                     std::vector<Stretch>& out) {
   const char* const data = text.data();
   std::size_t done = 0;
   TokenMatcher::Found found;

@@ -93,8 +93,10 @@ Result<void> BpeModel::prepare() {
   for (int b = 0; b < 256; ++b) {
     const auto byte = static_cast<std::uint8_t>(b);
     std::string name;
-    if (config_.bytes) append_utf8(name, byte_level_char(byte));
-    else name = byte_token(byte);
+    if (config_.bytes)
+      append_utf8(name, byte_level_char(byte));
+    else
+      name = byte_token(byte);
     byte_ids_[byte] = config_.bytes || config_.byte_fallback ? vocab_.find(name) : kNoToken;
     all_bytes_ = all_bytes_ && byte_ids_[byte] != kNoToken;
   }
@@ -202,7 +204,8 @@ void BpeModel::merge_short(std::vector<Symbol>& symbols) const {
       if (symbols[i].rank < symbols[best].rank) best = i;
     if (symbols[best].rank == kNoRank) break;
     symbols[best].id = symbols[best].merged;
-    std::copy(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 2, symbols.begin() + static_cast<std::ptrdiff_t>(n), symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    std::copy(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 2, symbols.begin() + static_cast<std::ptrdiff_t>(n),
+              symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
     --n;
     rank_at(best);
     if (best > 0) rank_at(best - 1);
@@ -261,10 +264,14 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
   }
   auto& symbols = scratch.symbols;
   symbols.clear();
-  if (config_.bytes) start_bytes(word, scratch);
-  else start(word, scratch);
-  if (symbols.size() > kShort) merge_long(scratch);
-  else if (symbols.size() > 1) merge_short(symbols);
+  if (config_.bytes)
+    start_bytes(word, scratch);
+  else
+    start(word, scratch);
+  if (symbols.size() > kShort)
+    merge_long(scratch);
+  else if (symbols.size() > 1)
+    merge_short(symbols);
   for (const Symbol& s : symbols) {
     if (static_cast<std::size_t>(s.id) < vocab_.size()) {
       ids.push_back(s.id);
@@ -273,8 +280,10 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
     // A character that only occurs inside tokens and did not merge.
     for (const char c : extra_.text(s.id)) {
       const TokenId byte = byte_ids_[static_cast<std::uint8_t>(c)];
-      if (byte != kNoToken || unk_ != kNoToken) ids.push_back(byte != kNoToken ? byte : unk_);
-      else ++scratch.dropped_bytes;
+      if (byte != kNoToken || unk_ != kNoToken)
+        ids.push_back(byte != kNoToken ? byte : unk_);
+      else
+        ++scratch.dropped_bytes;
     }
   }
   return {};

@@ -43,8 +43,8 @@ void replace_text(std::string& text, std::string_view from, std::string_view to)
 
 // English spacing, as BERT's tokenizers clean it up.
 void clean_up(std::string& text) {
-  constexpr std::string_view pairs[][2] = {{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
-                                           {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  constexpr std::string_view pairs[][2] = {{" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+                                           {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : pairs) replace_text(text, from, to);
 }
 
@@ -58,7 +58,8 @@ class ReplaceWhole final : public DecodeStep {
     const std::string& p = pattern_.literal;
     std::string settled;
     std::size_t i = 0;
-    for (std::size_t at; !p.empty() && (at = state.held.find(p, i)) != std::string::npos; i = at + p.size()) settled.append(state.held, i, at - i).append(content_);
+    for (std::size_t at; !p.empty() && (at = state.held.find(p, i)) != std::string::npos; i = at + p.size())
+      settled.append(state.held, i, at - i).append(content_);
     std::size_t keep = p.empty() ? 0 : std::min(p.size() - 1, state.held.size() - i);
     while (keep > 0 && state.held.compare(state.held.size() - keep, keep, p, 0, keep) != 0) --keep;
     settled.append(state.held, i, state.held.size() - keep - i);
@@ -141,9 +142,12 @@ Result<void> word_piece_from_json(const Json& spec, std::vector<DecodeStepPtr>& 
   LOOM_TRY(const bool cleanup, json_bool(spec, "cleanup", true));
   steps.push_back(token_step([prefix, cleanup](std::string_view token, bool first) -> Result<std::string> {
     std::string text;
-    if (first) text = token;
-    else if (!prefix.empty() && token.substr(0, prefix.size()) == prefix) text = token.substr(prefix.size());
-    else text.append(" ").append(token);
+    if (first)
+      text = token;
+    else if (!prefix.empty() && token.substr(0, prefix.size()) == prefix)
+      text = token.substr(prefix.size());
+    else
+      text.append(" ").append(token);
     if (cleanup) clean_up(text);
     return text;
   }));
@@ -198,8 +202,10 @@ Result<void> add_steps(const Json& spec, std::vector<DecodeStepPtr>& steps, bool
     const Json* pattern = find(spec, "pattern");
     LOOM_TRY(auto p, PatternSpec::from_json(pattern ? *pattern : Json(), "decoder Replace"));
     LOOM_TRY(auto content, json_text(spec, "content", ""));
-    if (whole) steps.push_back(std::make_unique<ReplaceWhole>(std::move(p), std::move(content)));
-    else steps.push_back(make_replace_decoder(std::move(p), std::move(content)));
+    if (whole)
+      steps.push_back(std::make_unique<ReplaceWhole>(std::move(p), std::move(content)));
+    else
+      steps.push_back(make_replace_decoder(std::move(p), std::move(content)));
     return {};
   }
   if (type == "Strip") {
@@ -236,7 +242,8 @@ DecodeStepPtr make_strip_decoder(std::string content, std::size_t start, std::si
   if (whole) return std::make_unique<StripWhole>(std::move(content), start, stop);
   return token_step([content = std::move(content), start, stop](std::string_view token, bool) -> Result<std::string> {
     for (std::size_t i = 0; i < start && token.substr(0, content.size()) == content; ++i) token.remove_prefix(content.size());
-    for (std::size_t i = 0; i < stop && token.size() >= content.size() && token.substr(token.size() - content.size()) == content; ++i) token.remove_suffix(content.size());
+    for (std::size_t i = 0; i < stop && token.size() >= content.size() && token.substr(token.size() - content.size()) == content; ++i)
+      token.remove_suffix(content.size());
     return std::string(token);
   });
 }

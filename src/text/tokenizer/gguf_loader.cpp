@@ -86,10 +86,13 @@ class Loader {
   Result<void> check() const {
     const std::size_t n = spec_.tokens.size();
     if (n == 0) return fail(Code::CorruptData, "tokenizer.ggml.tokens is empty");
-    if (!spec_.types.empty() && spec_.types.size() != n) return fail(Code::CorruptData, "tokenizer.ggml.token_type has {} entries for {} tokens", spec_.types.size(), n);
-    if (!spec_.scores.empty() && spec_.scores.size() != n) return fail(Code::CorruptData, "tokenizer.ggml.scores has {} entries for {} tokens", spec_.scores.size(), n);
+    if (!spec_.types.empty() && spec_.types.size() != n)
+      return fail(Code::CorruptData, "tokenizer.ggml.token_type has {} entries for {} tokens", spec_.types.size(), n);
+    if (!spec_.scores.empty() && spec_.scores.size() != n)
+      return fail(Code::CorruptData, "tokenizer.ggml.scores has {} entries for {} tokens", spec_.scores.size(), n);
     for (const auto* id : {&spec_.bos, &spec_.eos, &spec_.unk, &spec_.sep, &spec_.cls})
-      if (*id && (**id < 0 || static_cast<std::size_t>(**id) >= n)) return fail(Code::OutOfRange, "tokenizer.ggml: special token id {} of {} tokens", **id, n);
+      if (*id && (**id < 0 || static_cast<std::size_t>(**id) >= n))
+        return fail(Code::OutOfRange, "tokenizer.ggml: special token id {} of {} tokens", **id, n);
     return {};
   }
 
@@ -114,7 +117,8 @@ class Loader {
     out.reserve(spec_.merges.size());
     for (const std::string& m : spec_.merges) {
       const std::size_t space = m.find(' ', 1);
-      if (space == std::string::npos) return fail(Code::CorruptData, "tokenizer.ggml.merges: entry {} is \"{}\", expected two tokens", out.size(), m.substr(0, 60));
+      if (space == std::string::npos)
+        return fail(Code::CorruptData, "tokenizer.ggml.merges: entry {} is \"{}\", expected two tokens", out.size(), m.substr(0, 60));
       out.push_back({std::string_view(m).substr(0, space), std::string_view(m).substr(space + 1)});
     }
     return out;
@@ -128,7 +132,8 @@ class Loader {
   Result<void> byte_level() {
     const std::string pre = spec_.pre.empty() ? "default" : spec_.pre;
     const PreScheme* scheme = scheme_of(pre);
-    if (!scheme) return fail(Code::Unsupported, "tokenizer.ggml.pre \"{}\" is not known: its rule for cutting text would be a guess", pre.substr(0, 60));
+    if (!scheme)
+      return fail(Code::Unsupported, "tokenizer.ggml.pre \"{}\" is not known: its rule for cutting text would be a guess", pre.substr(0, 60));
     for (const char* pattern : scheme->patterns) {
       if (!pattern) break;
       LOOM_TRY(auto split, make_regex_split(pattern));

@@ -34,7 +34,12 @@ TEST_P(LlamaVectors, X_04_ids_equal_the_published_ones) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabs, LlamaVectors, ::testing::Values("bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2"),
-                         [](const auto& info) { std::string n = info.param; for (char& c : n) if (c == '-') c = '_'; return n; });
+                         [](const auto& info) {
+                           std::string n = info.param;
+                           for (char& c : n)
+                             if (c == '-') c = '_';
+                           return n;
+                         });
 
 }  // namespace
 }  // namespace loom::text

@@ -58,7 +58,8 @@ TEST_P(Published, X_04_ids_and_text_equal_the_tokenizers_package) {
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(data_path("tokenizers/" + name + "/tokenizer.json"))));
   expect_hashes(tokenizer, name, 20000);
 }
-INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST(GgufVocab, G_102_X_04_smollm2_equals_the_tokenizers_package) {
   expect_hashes(value_of(Tokenizer::from_vocab(gguf_spec("llm/SmolLM2-135M-Instruct.Q4_1.gguf"))), "smollm2", 20000);
@@ -70,7 +71,9 @@ TEST_P(Small, X_01_components_equal_the_tokenizers_package) {
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(golden(name + ".json"))));
   expect_hashes(tokenizer, name, 4000);
 }
-INSTANTIATE_TEST_SUITE_P(Json, Small, ::testing::Values("small_bert", "small_wordpiece", "small_roberta", "small_suffix", "small_prefix", "small_fallback", "small_unigram", "small_unigram_first", "small_splits"),
+INSTANTIATE_TEST_SUITE_P(Json, Small,
+                         ::testing::Values("small_bert", "small_wordpiece", "small_roberta", "small_suffix", "small_prefix", "small_fallback",
+                                           "small_unigram", "small_unigram_first", "small_splits"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -9,7 +9,8 @@ constexpr std::size_t kMaxJson = std::size_t{256} << 20;
 
 Result<TokenId> token_id(const Json& value, std::string_view where) {
   const auto id = as_int(value);
-  if (!id || *id < 0 || *id > kMaxTokenId) return fail(Code::OutOfRange, "{}: a token id is {}, expected 0..{}", where, dump_json(value).substr(0, 40), kMaxTokenId);
+  if (!id || *id < 0 || *id > kMaxTokenId)
+    return fail(Code::OutOfRange, "{}: a token id is {}, expected 0..{}", where, dump_json(value).substr(0, 40), kMaxTokenId);
   return static_cast<TokenId>(*id);
 }
 
@@ -102,7 +103,8 @@ Result<std::unique_ptr<Model>> word_piece_from_json(const Json& spec) {
 
 Result<std::unique_ptr<Model>> model_from_json(const Json& spec, bool bytes) {
   LOOM_TRY(auto type, json_text(spec, "type", ""));
-  if (type.empty()) type = find(spec, "merges") ? "BPE" : find(spec, "unk_id") ? "Unigram" : find(spec, "max_input_chars_per_word") ? "WordPiece" : "";
+  if (type.empty())
+    type = find(spec, "merges") ? "BPE" : find(spec, "unk_id") ? "Unigram" : find(spec, "max_input_chars_per_word") ? "WordPiece" : "";
   if (type == "BPE") return bpe_from_json(spec, bytes);
   if (type == "Unigram") return unigram_from_json(spec);
   if (type == "WordPiece") return word_piece_from_json(spec);
@@ -130,13 +132,15 @@ Result<Surround> template_from_json(const Json& spec) {
     if (!name || !as_string(*name)) return fail(Code::CorruptData, "post_processor TemplateProcessing: a piece is neither Sequence nor SpecialToken");
     const Json* entry = special ? find(*special, *as_string(*name)) : nullptr;
     const Json* ids = entry ? find(*entry, "ids") : nullptr;
-    if (!ids || !ids->is_array()) return fail(Code::CorruptData, "post_processor TemplateProcessing: no ids for \"{}\"", as_string(*name)->substr(0, 60));
+    if (!ids || !ids->is_array())
+      return fail(Code::CorruptData, "post_processor TemplateProcessing: no ids for \"{}\"", as_string(*name)->substr(0, 60));
     for (const Json& value : *ids) {
       LOOM_TRY(const auto id, token_id(value, "post_processor TemplateProcessing"));
       (sequences == 0 ? out.before : out.after).push_back(id);
     }
   }
-  if (sequences != 1) return fail(Code::Unsupported, "post_processor TemplateProcessing: the text appears {} times in \"single\", expected once", sequences);
+  if (sequences != 1)
+    return fail(Code::Unsupported, "post_processor TemplateProcessing: the text appears {} times in \"single\", expected once", sequences);
   return out;
 }
 
@@ -208,8 +212,10 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   // Only merges work on bytes directly; the other models see byte-level characters.
   bool bytes = false;
   const bool may_use_bytes = find(*model, "merges") != nullptr && json_text(*model, "continuing_subword_prefix", "").value_or("").empty() &&
-                             json_text(*model, "end_of_word_suffix", "").value_or("").empty() && !json_bool(*model, "byte_fallback", false).value_or(false);
-  if (const Json* spec = component(root, "pre_tokenizer")) LOOM_TRY_VOID(pre_tokenizers_from_json(*spec, parts->pre_tokenizers, may_use_bytes ? &bytes : nullptr));
+                             json_text(*model, "end_of_word_suffix", "").value_or("").empty() &&
+                             !json_bool(*model, "byte_fallback", false).value_or(false);
+  if (const Json* spec = component(root, "pre_tokenizer"))
+    LOOM_TRY_VOID(pre_tokenizers_from_json(*spec, parts->pre_tokenizers, may_use_bytes ? &bytes : nullptr));
   LOOM_TRY(parts->model, model_from_json(*model, bytes));
   if (const Json* spec = component(root, "post_processor")) {
     Surround around;

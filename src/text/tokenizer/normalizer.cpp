@@ -145,8 +145,10 @@ class BertNormalizer final : public Normalizer {
     std::string cased;
     for_each_code_point(text, [&](std::uint32_t c) {
       if (config_.strip_accents && category(c) == Category::Mn) return;
-      if (config_.lowercase) append_lower(cased, c);
-      else append_utf8(cased, c);
+      if (config_.lowercase)
+        append_lower(cased, c);
+      else
+        append_utf8(cased, c);
     });
     text = std::move(cased);
     return {};
@@ -159,8 +161,8 @@ class BertNormalizer final : public Normalizer {
 // SentencePiece's "nmt" clean-up: controls go, odd spaces become spaces.
 void nmt(std::string& out, std::uint32_t c) {
   if ((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F) return;
-  const bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
-                     c == 0xFEFF || c == 0xFFFD;
+  const bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 ||
+                     c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
   append_utf8(out, space ? ' ' : c);
 }
 
@@ -170,7 +172,12 @@ Result<std::string> decode_base64(std::string_view text) {
   int count = 0;
   for (const char c : text) {
     if (c == '=') break;
-    const int v = c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+    const int v = c >= 'A' && c <= 'Z'   ? c - 'A'
+                  : c >= 'a' && c <= 'z' ? c - 'a' + 26
+                  : c >= '0' && c <= '9' ? c - '0' + 52
+                  : c == '+'             ? 62
+                  : c == '/'             ? 63
+                                         : -1;
     if (v < 0) return fail(Code::CorruptData, "normalizer Precompiled: precompiled_charsmap is not base64");
     bits = bits << 6 | static_cast<std::uint32_t>(v);
     if ((count += 6) >= 8) out.push_back(static_cast<char>(bits >> (count -= 8) & 0xFF));
@@ -181,7 +188,9 @@ Result<std::string> decode_base64(std::string_view text) {
 }  // namespace
 
 NormalizerPtr make_prepend(std::string text) { return std::make_unique<Prepend>(std::move(text)); }
-NormalizerPtr make_replace_text(std::string from, std::string to) { return std::make_unique<Replace>(PatternSpec{std::move(from), nullptr}, std::move(to)); }
+NormalizerPtr make_replace_text(std::string from, std::string to) {
+  return std::make_unique<Replace>(PatternSpec{std::move(from), nullptr}, std::move(to));
+}
 NormalizerPtr make_form(Form form) { return std::make_unique<FormStep>(form); }
 NormalizerPtr make_collapse_spaces(std::string space) { return std::make_unique<CollapseSpaces>(std::move(space)); }
 NormalizerPtr make_sequence(std::vector<NormalizerPtr> steps) { return std::make_unique<Sequence>(std::move(steps)); }
@@ -229,7 +238,8 @@ Result<void> PatternSpec::find_all(std::string_view text, std::vector<Match>& ma
   matches.clear();
   if (!regex) {
     if (literal.empty()) return {};
-    for (std::size_t i = text.find(literal); i != std::string_view::npos; i = text.find(literal, i + literal.size())) matches.push_back({i, i + literal.size()});
+    for (std::size_t i = text.find(literal); i != std::string_view::npos; i = text.find(literal, i + literal.size()))
+      matches.push_back({i, i + literal.size()});
     return {};
   }
   RegexMatcher matcher(*regex, text);

@@ -34,8 +34,10 @@ void cut(Span span, const std::vector<Match>& matches, SplitBehavior behavior, b
       case SplitBehavior::Contiguous: join = has_previous && is_match == previous_match; break;
     }
     previous_match = is_match;
-    if (join) out.back().end = s.end;
-    else out.push_back(s);
+    if (join)
+      out.back().end = s.end;
+    else
+      out.push_back(s);
   };
   std::size_t done = 0;
   for (const Match& m : matches) {
@@ -139,8 +141,10 @@ class Metaspace final : public PreTokenizer {
       const bool has = word[0] == ' ' || word.substr(0, replacement_.size()) == replacement_;
       if (!has && (always_ || (first_ && first_word && words.at_start))) out += replacement_;
       for (const char c : word) {
-        if (c == ' ') out += replacement_;
-        else out += c;
+        if (c == ' ')
+          out += replacement_;
+        else
+          out += c;
       }
     });
   }
@@ -168,8 +172,10 @@ Result<void> byte_level_from_json(const Json& spec, std::vector<PreTokenizerPtr>
     LOOM_TRY(auto split, make_regex_split(kGpt2Pattern));
     steps.push_back(std::move(split));
   }
-  if (bytes) *bytes = true;
-  else steps.push_back(std::make_unique<ByteCharacters>());
+  if (bytes)
+    *bytes = true;
+  else
+    steps.push_back(std::make_unique<ByteCharacters>());
   return {};
 }
 
@@ -179,7 +185,8 @@ Result<void> metaspace_from_json(const Json& spec, std::vector<PreTokenizerPtr>&
   LOOM_TRY(const auto scheme, json_text(spec, "prepend_scheme", legacy ? "always" : "never"));
   LOOM_TRY(const bool split, json_bool(spec, "split", true));
   if (replacement.empty()) return fail(Code::CorruptData, "pre_tokenizer Metaspace: \"replacement\" is empty");
-  if (scheme != "always" && scheme != "first" && scheme != "never") return fail(Code::Unsupported, "pre_tokenizer Metaspace: prepend_scheme \"{}\" is not known", scheme.substr(0, 60));
+  if (scheme != "always" && scheme != "first" && scheme != "never")
+    return fail(Code::Unsupported, "pre_tokenizer Metaspace: prepend_scheme \"{}\" is not known", scheme.substr(0, 60));
   steps.push_back(make_metaspace(replacement, scheme == "always", scheme == "first", split));
   if (split) steps.push_back(make_split({replacement, nullptr}, SplitBehavior::MergedWithNext, false));
   return {};
@@ -187,10 +194,14 @@ Result<void> metaspace_from_json(const Json& spec, std::vector<PreTokenizerPtr>&
 
 }  // namespace
 
-PreTokenizerPtr make_split(PatternSpec pattern, SplitBehavior behavior, bool invert) { return std::make_unique<Split>(std::move(pattern), behavior, invert); }
+PreTokenizerPtr make_split(PatternSpec pattern, SplitBehavior behavior, bool invert) {
+  return std::make_unique<Split>(std::move(pattern), behavior, invert);
+}
 PreTokenizerPtr make_white_space_split() { return char_split(is_white_space, SplitBehavior::Removed); }
 PreTokenizerPtr make_bert_pre_tokenizer() { return char_split(is_bert_punctuation, SplitBehavior::Isolated); }
-PreTokenizerPtr make_metaspace(std::string replacement, bool always, bool first, bool) { return std::make_unique<Metaspace>(std::move(replacement), always, first); }
+PreTokenizerPtr make_metaspace(std::string replacement, bool always, bool first, bool) {
+  return std::make_unique<Metaspace>(std::move(replacement), always, first);
+}
 
 Result<PreTokenizerPtr> make_regex_split(std::string_view pattern) {
   LOOM_TRY(auto regex, Regex::compile(pattern));
@@ -203,7 +214,8 @@ Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizer
     if (depth > 32) return fail(Code::LimitExceeded, "pre_tokenizer Sequence is nested deeper than 32");
     const Json* list = find(spec, "pretokenizers");
     if (!list || !list->is_array()) return fail(Code::CorruptData, "pre_tokenizer Sequence has no list \"pretokenizers\"");
-    for (std::size_t i = 0; i < list->size(); ++i) LOOM_TRY_VOID(pre_tokenizers_from_json((*list)[i], steps, i + 1 == list->size() ? bytes : nullptr, depth + 1));
+    for (std::size_t i = 0; i < list->size(); ++i)
+      LOOM_TRY_VOID(pre_tokenizers_from_json((*list)[i], steps, i + 1 == list->size() ? bytes : nullptr, depth + 1));
     return {};
   }
   if (type == "ByteLevel") return byte_level_from_json(spec, steps, bytes);

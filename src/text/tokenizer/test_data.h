@@ -77,7 +77,8 @@ class GgufMetadata {
   std::string text() { return std::string(take(number<std::uint64_t>())); }
   void value(const std::string& key, std::uint32_t type) {
     switch (type) {
-      case 0: case 7: numbers_[key].push_back(number<std::uint8_t>()); break;
+      case 0:
+      case 7: numbers_[key].push_back(number<std::uint8_t>()); break;
       case 1: numbers_[key].push_back(number<std::int8_t>()); break;
       case 2: numbers_[key].push_back(number<std::uint16_t>()); break;
       case 3: numbers_[key].push_back(number<std::int16_t>()); break;
@@ -85,7 +86,8 @@ class GgufMetadata {
       case 5: numbers_[key].push_back(number<std::int32_t>()); break;
       case 6: numbers_[key].push_back(number<float>()); break;
       case 8: strings_[key].push_back(text()); break;
-      case 10: case 11: numbers_[key].push_back(static_cast<double>(number<std::int64_t>())); break;
+      case 10:
+      case 11: numbers_[key].push_back(static_cast<double>(number<std::int64_t>())); break;
       case 12: numbers_[key].push_back(number<double>()); break;
       case 9: {
         const auto element = number<std::uint32_t>();

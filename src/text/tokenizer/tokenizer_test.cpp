@@ -35,8 +35,8 @@ std::string tiny_json(const std::string& added, const std::string& members = "")
     append_utf8(c, byte_level_char(static_cast<std::uint8_t>(b)));
     vocab += fmt::format("{}{}:{}", b ? "," : "", dump_json(Json(c)), b);
   }
-  return R"({"added_tokens":[)" + added + R"(],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"},)" + members +
-         R"("model":{"type":"BPE","merges":[],"vocab":{)" + vocab + "}}}";
+  return R"({"added_tokens":[)" + added + R"(],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"},)" +
+         members + R"("model":{"type":"BPE","merges":[],"vocab":{)" + vocab + "}}}";
 }
 std::string added(const std::string& content, int id, const std::string& flags = "") {
   return fmt::format(R"({{"id":{},"content":{},"normalized":false{}}})", id, dump_json(Json(content)), flags);
@@ -119,7 +119,8 @@ TEST(Tokenizer, X_03_longest_match_at_the_earliest_position) {
 }
 
 TEST(Tokenizer, X_03_flags_of_added_tokens) {
-  const auto t = value_of(Tokenizer::from_json(tiny_json(added("cat", 300, R"(,"single_word":true)") + "," + added("<l>", 301, R"(,"lstrip":true)") + "," + added("<r>", 302, R"(,"rstrip":true)"))));
+  const auto t = value_of(Tokenizer::from_json(tiny_json(added("cat", 300, R"(,"single_word":true)") + "," + added("<l>", 301, R"(,"lstrip":true)") +
+                                                         "," + added("<r>", 302, R"(,"rstrip":true)"))));
   const auto count = [&](std::string_view text, std::int32_t id) {
     const auto ids = encode(t, text);
     return std::count(ids.begin(), ids.end(), id);
@@ -183,7 +184,13 @@ constexpr std::size_t kSize = 1 << 20;
 
 // No absolute time: sixteen times the text may take a hundred times as long on a busy machine, never 256 times.
 TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length) {
-  std::vector<std::string> texts = {"", std::string(kSize, 'a'), std::string(kSize, ' '), std::string(kSize, '\n'), std::string(kSize, '1'), std::string(kSize, '='), random_bytes(1, kSize)};
+  std::vector<std::string> texts = {"",
+                                    std::string(kSize, 'a'),
+                                    std::string(kSize, ' '),
+                                    std::string(kSize, '\n'),
+                                    std::string(kSize, '1'),
+                                    std::string(kSize, '='),
+                                    random_bytes(1, kSize)};
   std::string chinese, mixed;
   while (chinese.size() < kSize) chinese += "\u4F60\u597D\u4E16\u754C";
   Random r(5);
@@ -248,13 +255,30 @@ TEST(Tokenizer, X_01_unknown_components_are_named) {
 
 TEST(Tokenizer, X_01_files_that_make_no_sense_are_refused) {
   const char* const bad[] = {
-      "", "{}", "[]", "null", R"({"model":7})", R"({"model":{"type":"BPE"}})", R"({"model":{"type":"BPE","vocab":{"a":0}}})", R"({"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}})",
-      R"({"model":{"type":"BPE","vocab":{"a":4294967296},"merges":[]}})", R"({"model":{"type":"BPE","vocab":{"a":99999999},"merges":[]}})", R"({"model":{"type":"BPE","vocab":{"a":"b"},"merges":[]}})",
-      R"({"model":{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}})", R"({"model":{"type":"BPE","vocab":{"a":0,"a":1},"merges":[]}})", R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}})",
-      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a"]}})", R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}})", R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[7]}})",
-      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[],"unk_token":"u"}})", R"({"model":{"type":"Unigram","vocab":[]}})", R"({"model":{"type":"Unigram","vocab":[["a","b"]]}})",
-      R"({"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":9}})", R"({"model":{"type":"WordPiece","vocab":{"a":0}}})",
-      R"({"added_tokens":7,"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})", R"({"added_tokens":[{"content":"x"}],"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
+      "",
+      "{}",
+      "[]",
+      "null",
+      R"({"model":7})",
+      R"({"model":{"type":"BPE"}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0}}})",
+      R"({"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":4294967296},"merges":[]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":99999999},"merges":[]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":"b"},"merges":[]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0,"a":1},"merges":[]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a"]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[7]}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[],"unk_token":"u"}})",
+      R"({"model":{"type":"Unigram","vocab":[]}})",
+      R"({"model":{"type":"Unigram","vocab":[["a","b"]]}})",
+      R"({"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":9}})",
+      R"({"model":{"type":"WordPiece","vocab":{"a":0}}})",
+      R"({"added_tokens":7,"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
+      R"({"added_tokens":[{"content":"x"}],"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
       R"({"post_processor":{"type":"BertProcessing","sep":["s",9],"cls":["c",8]},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
       R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
       R"({"normalizer":{"type":"Precompiled","precompiled_charsmap":"////"},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"};

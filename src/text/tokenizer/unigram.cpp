@@ -14,7 +14,8 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vec
   model->scores_ = std::move(scores);
   model->config_ = config;
   const Vocab& v = model->vocab_;
-  if (v.max_length() > kMaxPiece) return fail(Code::LimitExceeded, "model Unigram: a token has {} bytes, at most {} are read", v.max_length(), kMaxPiece);
+  if (v.max_length() > kMaxPiece)
+    return fail(Code::LimitExceeded, "model Unigram: a token has {} bytes, at most {} are read", v.max_length(), kMaxPiece);
   double least = std::numeric_limits<double>::infinity();
   model->starts_.assign(65536, false);
   model->is_length_.assign(v.max_length() + 1, false);
@@ -28,7 +29,8 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vec
   }
   if (model->scores_.empty()) return fail(Code::CorruptData, "model Unigram: the vocabulary is empty");
   model->unk_score_ = least - 10.0;  // SentencePiece's penalty
-  for (int b = 0; b < 256; ++b) model->byte_ids_[static_cast<std::size_t>(b)] = config.byte_fallback ? v.find(byte_token(static_cast<std::uint8_t>(b))) : kNoToken;
+  for (int b = 0; b < 256; ++b)
+    model->byte_ids_[static_cast<std::size_t>(b)] = config.byte_fallback ? v.find(byte_token(static_cast<std::uint8_t>(b))) : kNoToken;
   return model;
 }
 
@@ -38,7 +40,8 @@ Result<void> UnigramModel::append_unknown(std::string_view piece, std::vector<To
     for (const char c : piece) ids.push_back(byte_ids_[static_cast<std::uint8_t>(c)]);
     return {};
   }
-  if (config_.unk == kNoToken) return fail(Code::CorruptData, "\"{}\" has no token and the vocabulary has no unk", to_valid_utf8(piece.substr(0, 60)));
+  if (config_.unk == kNoToken)
+    return fail(Code::CorruptData, "\"{}\" has no token and the vocabulary has no unk", to_valid_utf8(piece.substr(0, 60)));
   ids.push_back(config_.unk);
   return {};
 }
@@ -47,7 +50,7 @@ Result<void> UnigramModel::append_unknown(std::string_view piece, std::vector<To
 Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const {
   const std::size_t n = word.size();
   if (n == 0) return {};
-  auto &best = scratch.best;
+  auto& best = scratch.best;
   best.assign(n + 1, -std::numeric_limits<double>::infinity());
   scratch.back.assign(n + 1, 0);
   scratch.back_id.assign(n + 1, kNoToken);
@@ -62,7 +65,8 @@ Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, 
       scratch.back_id[i + length] = id;
     };
     bool single = false;
-    const bool more = n - i >= 2 && starts_[static_cast<std::size_t>(static_cast<std::uint8_t>(word[i])) << 8 | static_cast<std::uint8_t>(word[i + 1])];
+    const bool more =
+        n - i >= 2 && starts_[static_cast<std::size_t>(static_cast<std::uint8_t>(word[i])) << 8 | static_cast<std::uint8_t>(word[i + 1])];
     for (std::size_t length = 1; length <= (more ? longest : std::min<std::size_t>(longest, 1)); ++length) {
       if (!is_length_[length]) continue;
       const TokenId id = vocab_.find(word.substr(i, length));

@@ -35,7 +35,8 @@ std::size_t Vocab::slot_of(std::string_view t, std::uint64_t hash) const {
 
 Result<void> Vocab::add(std::string_view t, TokenId id, bool replace) {
   if (id < 0 || id > kMaxTokenId) return fail(Code::OutOfRange, "token id {}, expected 0..{}", id, kMaxTokenId);
-  if (bytes_.size() + t.size() > std::numeric_limits<std::uint32_t>::max() - 1) return fail(Code::LimitExceeded, "the texts of the tokens exceed 4 GiB");
+  if (bytes_.size() + t.size() > std::numeric_limits<std::uint32_t>::max() - 1)
+    return fail(Code::LimitExceeded, "the texts of the tokens exceed 4 GiB");
   if (slots_.size() < (used_ + 1) * 2) grow(std::bit_ceil((used_ + 1) * 4 + 16));
   const auto index = static_cast<std::size_t>(id);
   if (index >= length_.size()) {

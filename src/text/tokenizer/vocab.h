@@ -44,7 +44,8 @@ class Vocab {
   bool has(TokenId id) const { return static_cast<std::size_t>(id) < length_.size() && length_[static_cast<std::size_t>(id)] != kAbsent; }
   // Empty for ids that have no text.
   std::string_view text(TokenId id) const {
-    return has(id) ? std::string_view(bytes_).substr(offset_[static_cast<std::size_t>(id)], length_[static_cast<std::size_t>(id)]) : std::string_view();
+    return has(id) ? std::string_view(bytes_).substr(offset_[static_cast<std::size_t>(id)], length_[static_cast<std::size_t>(id)])
+                   : std::string_view();
   }
   std::size_t size() const { return length_.size(); }  // one more than the greatest id
   std::size_t max_length() const { return max_length_; }  // bytes of the longest text

@@ -41,8 +41,9 @@ std::uint32_t composed(std::uint32_t a, std::uint32_t b) {
     return kHangulS + ((a - kHangulL) * kHangulVCount + (b - kHangulV)) * kHangulTCount;
   if (a - kHangulS < kHangulSCount && (a - kHangulS) % kHangulTCount == 0 && b > kHangulT && b < kHangulT + kHangulTCount) return a + (b - kHangulT);
   const auto* end = tables::kPairs + tables::kNumPairs;
-  const auto* it = std::lower_bound(tables::kPairs, end, std::pair(a, b),
-                                    [](const tables::Composition& p, std::pair<std::uint32_t, std::uint32_t> v) { return std::pair(p.first, p.second) < v; });
+  const auto* it =
+      std::lower_bound(tables::kPairs, end, std::pair(a, b),
+                       [](const tables::Composition& p, std::pair<std::uint32_t, std::uint32_t> v) { return std::pair(p.first, p.second) < v; });
   return it != end && it->first == a && it->second == b ? it->composed : 0;
 }
 
@@ -191,14 +192,22 @@ std::size_t grapheme_length(std::string_view text) {
     d = decode_utf8(p, end);
     const std::uint8_t now = record(d.code_point).grapheme_break;
     bool join = false;
-    if (before == CR) join = now == LF;
-    else if (before == LF || before == Control || now == CR || now == LF || now == Control) join = false;
-    else if (before == L && (now == L || now == V || now == LV || now == LVT)) join = true;
-    else if ((before == LV || before == V) && (now == V || now == T)) join = true;
-    else if ((before == LVT || before == T) && now == T) join = true;
-    else if (now == Extend || now == ZWJ || now == SpacingMark || before == Prepend) join = true;
-    else if (joined && now == Pictographic) join = true;
-    else if (before == RI && now == RI) join = odd_flags;
+    if (before == CR)
+      join = now == LF;
+    else if (before == LF || before == Control || now == CR || now == LF || now == Control)
+      join = false;
+    else if (before == L && (now == L || now == V || now == LV || now == LVT))
+      join = true;
+    else if ((before == LV || before == V) && (now == V || now == T))
+      join = true;
+    else if ((before == LVT || before == T) && now == T)
+      join = true;
+    else if (now == Extend || now == ZWJ || now == SpacingMark || before == Prepend)
+      join = true;
+    else if (joined && now == Pictographic)
+      join = true;
+    else if (before == RI && now == RI)
+      join = odd_flags;
     if (!join) break;
     joined = emoji && now == ZWJ;
     emoji = now == Pictographic || (emoji && now == Extend);

@@ -12,13 +12,45 @@
 namespace loom::text {
 
 // General categories; kCategoryNames has the two letters in this order.
-enum class Category : std::uint8_t { Lu, Ll, Lt, Lm, Lo, Mn, Mc, Me, Nd, Nl, No, Pc, Pd, Ps, Pe, Pi, Pf, Po, Sm, Sc, Sk, So, Zs, Zl, Zp, Cc, Cf, Cs, Co, Cn };
+enum class Category : std::uint8_t {
+  Lu,
+  Ll,
+  Lt,
+  Lm,
+  Lo,
+  Mn,
+  Mc,
+  Me,
+  Nd,
+  Nl,
+  No,
+  Pc,
+  Pd,
+  Ps,
+  Pe,
+  Pi,
+  Pf,
+  Po,
+  Sm,
+  Sc,
+  Sk,
+  So,
+  Zs,
+  Zl,
+  Zp,
+  Cc,
+  Cf,
+  Cs,
+  Co,
+  Cn
+};
 constexpr int kNumCategories = 30;
 constexpr const char* kCategoryNames[kNumCategories] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
                                                         "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
 
 using CategoryMask = std::uint32_t;  // bit i: category i
-constexpr CategoryMask kLetters = 0x1F, kMarks = 0xE0, kNumbers = 0x700, kPunctuation = 0x3F800, kSymbols = 0x3C0000, kSeparators = 0x1C00000, kOthers = 0x3E000000;
+constexpr CategoryMask kLetters = 0x1F, kMarks = 0xE0, kNumbers = 0x700, kPunctuation = 0x3F800, kSymbols = 0x3C0000, kSeparators = 0x1C00000,
+                       kOthers = 0x3E000000;
 
 // Flags of a record.
 constexpr std::uint8_t kWhiteSpace = 1, kAlphabetic = 2, kNotNfc = 4, kNotNfd = 8, kNotNfkc = 16, kNotNfkd = 32;
@@ -34,7 +66,9 @@ inline bool in_category(std::uint32_t c, CategoryMask mask) { return (mask >> re
 inline bool is_white_space(std::uint32_t c) { return (record(c).flags & kWhiteSpace) != 0; }
 inline bool is_numeric(std::uint32_t c) { return in_category(c, kNumbers); }
 inline bool is_punctuation(std::uint32_t c) { return in_category(c, kPunctuation); }
-inline bool is_ascii_punctuation(std::uint32_t c) { return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126); }
+inline bool is_ascii_punctuation(std::uint32_t c) {
+  return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
+}
 // \w of UTS #18: Alphabetic, M, Nd, Pc, Join_Control.
 inline bool is_word(const tables::Record& r) {
   return (r.flags & kAlphabetic) != 0 || ((kMarks | 1u << int(Category::Nd) | 1u << int(Category::Pc)) >> r.category & 1u) != 0;

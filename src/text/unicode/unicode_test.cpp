@@ -91,8 +91,10 @@ TEST(Unicode, X_01_grapheme_break_test_of_unicode_15) {
     std::vector<std::size_t> cuts;
     std::istringstream words(line);
     for (std::string w; words >> w;) {
-      if (w == "\xC3\xB7") cuts.push_back(text.size());
-      else if (w != "\xC3\x97") append_utf8(text, static_cast<std::uint32_t>(std::stoul(w, nullptr, 16)));
+      if (w == "\xC3\xB7")
+        cuts.push_back(text.size());
+      else if (w != "\xC3\x97")
+        append_utf8(text, static_cast<std::uint32_t>(std::stoul(w, nullptr, 16)));
     }
     if (text.empty()) continue;
     std::vector<std::size_t> got{0};
