@@ -11,7 +11,9 @@ endif()
 
 find_program(LOOM_CCACHE ccache)
 if(LOOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LOOM_CCACHE})
+  # Checkouts at other paths share their objects.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LOOM_CCACHE})
 endif()
 
 # fmt, nlohmann-json, tl-expected and CLI11 alone on the include path: /usr/include itself would break cross builds.

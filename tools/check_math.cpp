@@ -1,7 +1,7 @@
 // Measures src/simd/math.h over all 2^32 inputs of each function (pow: samples) and src/simd/math64.h over samples, and writes
 // docs/math_errors.md. Offline, about a minute and a half per function on one core:
 //   cmake --preset release && cmake --build build --target loom_simd
-//   g++ -std=c++20 -O2 -Isrc tools/check_math.cpp build/libloom_simd.a build/libloom_core.a -lmpfr -lgmp -o build/check_math
+//   g++ -std=c++20 -O2 -Isrc tools/check_math.cpp build/libloom_simd.a build/libloom_core.a -lfmt -lmpfr -lgmp -o build/check_math
 //   build/check_math docs/math_errors.md [function...]
 //
 // The reference is libm in f64, good to 2^-28 ulp of f32; MPFR confirms it on every 4093rd input, on every new worst case and
