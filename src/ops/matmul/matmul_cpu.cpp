@@ -11,7 +11,7 @@ namespace {
 // ---- float panels ----
 
 constexpr std::size_t kChunk = 256;       // columns decoded to f32 at a time when many rows share them
-constexpr std::size_t kBatchRows = 48;    // rows whose totals are held at once
+constexpr std::size_t kBatchRows = 96;    // rows whose totals are held at once
 
 struct Totals {
   alignas(64) float v[kBatchRows][kLanes];
@@ -46,7 +46,11 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
     const std::size_t end = begin + kChunk < task.cols ? begin + kChunk : task.cols;
     decode_chunk<Codec>(panel, begin, end, buffer);
     const auto* chunk = reinterpret_cast<const std::byte*>(buffer);
+    // The next chunk comes from far away: its lines are asked for while this one is multiplied.
+    const std::byte* next = panel + end * Codec::kColumnBytes;
+    const std::size_t share = kChunk * Codec::kColumnBytes / ((rows + kTileTokens - 1) / kTileTokens);
     for (std::size_t r = 0; r < rows; r += kTileTokens) {
+      for (const std::byte* stop = next + share; next < stop; next += 64) __builtin_prefetch(next);
       const int n = static_cast<int>(rows - r < kTileTokens ? rows - r : kTileTokens);
       with_count<kTileTokens>(n, [&]<int T>() {
         F32x16 total[T];
@@ -73,9 +77,12 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
     return;
   }
   alignas(64) float buffer[kChunk * kLanes];
-  for (std::size_t row = 0; row < task.rows; row += kBatchRows)
+  const std::size_t batches = (task.rows + kBatchRows - 1) / kBatchRows;
+  const std::size_t tiles = (task.rows + batches * kTileTokens - 1) / (batches * kTileTokens);   // of every batch alike
+  const std::size_t batch = tiles * kTileTokens;
+  for (std::size_t row = 0; row < task.rows; row += batch)
     for (std::size_t p = first; p < last; ++p)
-      float_panel_batch<Codec>(task, p, row, task.rows - row < kBatchRows ? task.rows - row : kBatchRows, buffer);
+      float_panel_batch<Codec>(task, p, row, task.rows - row < batch ? task.rows - row : batch, buffer);
 }
 
 // ---- block panels ----
