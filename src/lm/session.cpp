@@ -225,6 +225,7 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
     if (held_from(slot, sequence) > first_needed(slot, n))
       return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
   }
+  for (std::size_t slot = 0; slot < slots_; ++slot) cache(slot, sequence).forget(n, tokens_[sequence].size());
   tokens_[sequence].resize(n);
   return {};
 }

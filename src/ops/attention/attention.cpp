@@ -1,6 +1,8 @@
 #include "ops/attention/attention.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "core/checked.h"
 #include "ops/all.h"
@@ -55,6 +57,19 @@ void KvCache::write(std::size_t kv_head, std::size_t position, const float* key,
     k[d * 16] = key[d];
     v[d / 16 * kCacheBlock * 16 + d % 16] = value[d];
   }
+}
+
+void KvCache::forget(std::size_t begin, std::size_t end) {
+  const std::vector<float> zeros(config_.head_dim, 0.0f);
+  for (std::size_t head = 0; head < config_.kv_heads; ++head)
+    for (std::size_t p = std::max(begin, first_held(end)); p < end;) {
+      if (p % kCacheBlock == 0) {
+        std::fill_n(at(head, p / kCacheBlock), block_floats_, 0.0f);
+        p += kCacheBlock;
+      } else {
+        write(head, p++, zeros.data(), zeros.data());
+      }
+    }
 }
 
 std::size_t attention_scratch_bytes(const AttentionConfig& config, std::size_t max_positions, int threads) {

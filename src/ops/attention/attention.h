@@ -32,6 +32,8 @@ class KvCache {
   // One position of one head, for saving and restoring: head_dim keys, head_dim values.
   void read(std::size_t kv_head, std::size_t position, float* key, float* value) const;
   void write(std::size_t kv_head, std::size_t position, const float* key, const float* value);
+  // Positions [begin, end) read as zeros again: what was there, a NaN say, meets no sum when its block is used anew.
+  void forget(std::size_t begin, std::size_t end);
   // First position that is still held when `next` positions have been appended.
   std::size_t first_held(std::size_t next) const;
 

@@ -81,8 +81,7 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   const std::size_t tiles = (task.rows + batches * kTileTokens - 1) / (batches * kTileTokens);   // of every batch alike
   const std::size_t batch = tiles * kTileTokens;
   for (std::size_t row = 0; row < task.rows; row += batch)
-    for (std::size_t p = first; p < last; ++p)
-      float_panel_batch<Codec>(task, p, row, task.rows - row < batch ? task.rows - row : batch, buffer);
+    for (std::size_t p = first; p < last; ++p) float_panel_batch<Codec>(task, p, row, task.rows - row < batch ? task.rows - row : batch, buffer);
 }
 
 // ---- block panels ----
