@@ -35,7 +35,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   if (!runs_model) return;
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
-  app.add_option("--dtype", options.dtype, "Quantise the weights on load: float32, float16, bfloat16, int8, int4, q8_0, q4_0, q4_1, tq2_0");
+  app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
 }
 
 CLI::Validator whole_number() {
@@ -122,7 +122,6 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
   model.threads = options.threads;
   if (!options.dtype.empty()) {
     LOOM_TRY(model.decoder.dtype, dtype_from_name(options.dtype));
-    LOOM_TRY_VOID(panel_layout(*model.decoder.dtype));
   }
   Progress bar("loading " + path, options.quiet);
   model.decoder.progress = [&](std::size_t done, std::size_t total) {

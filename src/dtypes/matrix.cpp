@@ -3,28 +3,70 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/checked.h"
+#include "core/little_endian.h"
 #include "dtypes/block_formats.h"
+#include "dtypes/decode.h"
 #include "dtypes/float16.h"
+#include "dtypes/small_float.h"
 
 namespace loom {
 namespace {
 
+// Bytes of one element of a float or wide panel.
 constexpr std::size_t element_bytes(PanelKind kind) {
   switch (kind) {
-    case PanelKind::Float64: return 8;
-    case PanelKind::Float32: return 4;
+    case PanelKind::Float64:
+    case PanelKind::Wide64: return 8;
+    case PanelKind::Float32:
+    case PanelKind::Wide32: return 4;
     case PanelKind::Float16:
-    case PanelKind::BFloat16: return 2;
+    case PanelKind::BFloat16:
+    case PanelKind::Wide16: return 2;
     default: return 1;
   }
 }
 
-bool is_code_panel(PanelKind kind) { return kind >= PanelKind::BlockNibbles; }
-bool is_block_panel(PanelKind kind) { return kind == PanelKind::BlockNibbles || kind == PanelKind::BlockBytes; }
-constexpr std::size_t code_bytes(PanelKind kind) { return kind == PanelKind::BlockNibbles ? 256 : 512; }
+bool is_wide(PanelKind kind) { return kind == PanelKind::Wide16 || kind == PanelKind::Wide32 || kind == PanelKind::Wide64; }
+bool is_code_panel(PanelKind kind) { return kind >= PanelKind::BlockNibbles || kind == PanelKind::BlockFp4; }
+bool is_row_panel(PanelKind kind) { return kind >= PanelKind::RowBytes; }
+
+constexpr std::size_t code_bits(PanelKind kind) {
+  switch (kind) {
+    case PanelKind::BlockFp4:
+    case PanelKind::BlockNibbles: return 4;
+    case PanelKind::BlockCrumbs:
+    case PanelKind::RowCrumbs: return 2;
+    case PanelKind::RowBits: return 1;
+    default: return 8;
+  }
+}
+constexpr std::size_t code_bytes(PanelKind kind) { return 64 * code_bits(kind); }
+
+// Where code i of row r stands in its block.
+struct CodePlace {
+  std::size_t byte, shift;
+};
+CodePlace place_of(std::size_t bits, std::size_t r, std::size_t i) {
+  const std::size_t word = i / 4;
+  return {64 * (word % bits) + 4 * r + i % 4, bits == 8 ? 0 : word / bits * bits};
+}
+
+// `code` as it is stored: not negative unless it has a byte of its own. The place must hold zeros.
+void put_code(PanelKind kind, std::byte* block, std::size_t r, std::size_t i, int code) {
+  const CodePlace at = place_of(code_bits(kind), r, i);
+  block[at.byte] |= static_cast<std::byte>(static_cast<std::uint8_t>(code) << at.shift);
+}
+
+int stored_code(PanelKind kind, const std::byte* block, std::size_t r, std::size_t i) {
+  const std::size_t bits = code_bits(kind);
+  const CodePlace at = place_of(bits, r, i);
+  const auto byte = static_cast<std::uint8_t>(block[at.byte]);
+  return bits == 8 ? static_cast<std::int8_t>(byte) : byte >> at.shift & ((1 << bits) - 1);
+}
 
 // One block of 32 columns of one row, before it is spread over a panel.
 struct BlockRow {
@@ -33,17 +75,11 @@ struct BlockRow {
   float mins[16];
 };
 
+std::size_t zeros_offset(const PanelLayout& layout) { return layout.block_bytes() - kPanelRows; }
+
 // Writes 32 codes, scales and minima of row r into one block of a panel.
 void put_block(const PanelLayout& layout, std::byte* block, std::size_t r, const std::int8_t* codes, const float* scales, const float* mins) {
-  auto* c = reinterpret_cast<std::uint8_t*>(block);
-  if (layout.kind == PanelKind::BlockNibbles) {
-    for (std::size_t i = 0; i < 16; ++i) {
-      const int low = codes[i] + layout.code_offset, high = codes[16 + i] + layout.code_offset;
-      c[64 * (i / 4) + 4 * r + i % 4] = static_cast<std::uint8_t>(low | high << 4);
-    }
-  } else {
-    for (std::size_t i = 0; i < 32; ++i) c[64 * (i / 4) + 4 * r + i % 4] = static_cast<std::uint8_t>(codes[i]);
-  }
+  for (std::size_t i = 0; i < kBlockCols; ++i) put_code(layout.kind, block, r, i, codes[i] + layout.code_offset);
   std::byte* factors = block + code_bytes(layout.kind);
   const std::size_t subs = kBlockCols / layout.sub_cols;
   const auto put = [&](std::size_t slot, float value) {
@@ -60,6 +96,14 @@ void put_block(const PanelLayout& layout, std::byte* block, std::size_t r, const
   }
 }
 
+double wide_code(const PanelLayout& layout, const std::byte* at) {
+  switch (layout.kind) {
+    case PanelKind::Wide16: return layout.is_signed ? load_le<std::int16_t>(at) : load_le<std::uint16_t>(at);
+    case PanelKind::Wide32: return layout.is_signed ? static_cast<double>(load_le<std::int32_t>(at)) : static_cast<double>(load_le<std::uint32_t>(at));
+    default: return layout.is_signed ? static_cast<double>(load_le<std::int64_t>(at)) : static_cast<double>(load_le<std::uint64_t>(at));
+  }
+}
+
 float panel_factor(const PanelLayout& layout, const std::byte* block, std::size_t slot, std::size_t r) {
   const std::byte* factors = block + code_bytes(layout.kind);
   if (layout.half_scales) {
@@ -70,14 +114,6 @@ float panel_factor(const PanelLayout& layout, const std::byte* block, std::size_
   float value;
   std::memcpy(&value, factors + (slot * kPanelRows + r) * 4, 4);
   return value;
-}
-
-int panel_code(const PanelLayout& layout, const std::byte* block, std::size_t r, std::size_t i) {
-  const auto* c = reinterpret_cast<const std::uint8_t*>(block);
-  if (layout.kind != PanelKind::BlockNibbles) return static_cast<std::int8_t>(c[64 * (i / 4) + 4 * r + i % 4]);
-  const std::size_t k = i % 16;
-  const int byte = c[64 * (k / 4) + 4 * r + k % 4];
-  return (i < 16 ? byte & 15 : byte >> 4) - layout.code_offset;
 }
 
 bool finite(float v) { return (std::bit_cast<std::uint32_t>(v) & 0x7f800000u) != 0x7f800000u; }
@@ -141,47 +177,37 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
   return {};
 }
 
+// Elements as they stand; a value that snaps becomes +0. fp8 codes count with the scale that stands beside them, 1 from a file.
 Result<void> pack_floats(const Source& source, PanelKind kind, std::byte* panels, std::size_t panel_bytes) {
   const std::size_t size = element_bytes(kind);
+  std::vector<float> values(source.cols);
   for (std::size_t row = 0; row < source.rows; ++row) {
     const std::byte* src = source.row(row);
     std::byte* dst = panels + row / kPanelRows * panel_bytes + row % kPanelRows * size;
+    if (kind != PanelKind::Float64) decode_to_float(source.dtype, src, values.data(), source.cols);
     for (std::size_t c = 0; c < source.cols; ++c, src += size, dst += kPanelRows * size) {
-      if (kind == PanelKind::Float32) {
-        float v;
-        std::memcpy(&v, src, 4);
-        if (!finite(v)) return non_finite(source.dtype, row, c);
-        v = snapped(v);
-        std::memcpy(dst, &v, 4);
+      if (kind == PanelKind::Float64) {
+        const auto v = load_le<double>(src);
+        if (!(std::abs(v) <= std::numeric_limits<double>::max())) return non_finite(source.dtype, row, c);
+        const double kept = std::abs(v) < 0x1p-485 ? 0.0 : v;
+        std::memcpy(dst, &kept, 8);
+      } else if (!finite(values[c])) {
+        return non_finite(source.dtype, row, c);
+      } else if (values[c] == 0.0f) {
+        std::memset(dst, 0, size);
       } else {
-        std::uint16_t half;
-        std::memcpy(&half, src, 2);
-        const float v = kind == PanelKind::Float16 ? float16_to_float(half) : bfloat16_to_float(half);
-        if (!finite(v)) return non_finite(source.dtype, row, c);
-        if (snapped(v) == 0.0f) half = 0;
-        std::memcpy(dst, &half, 2);
+        std::memcpy(dst, src, size);
       }
     }
   }
   return {};
 }
 
-// Nearest even for |x| <= 2^22 without touching the rounding mode or libm.
-int nearest(float x) { return static_cast<int>((x + 12582912.0f) - 12582912.0f); }
-
-// A group scale keeps 9 significant bits, rounded away from zero (D-04), and is 1 where it would be below 2^-24 (D-01).
-float group_scale(float largest, float top_code) {
-  const float s = largest / top_code;
-  if (s < 0x1p-24f) return 1.0f;
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(s);
-  return std::bit_cast<float>((bits + 0x7fffu) & ~0x7fffu);
-}
-
 }  // namespace
 
 std::size_t PanelLayout::block_bytes() const {
-  if (!is_block_panel(kind)) return code_bytes(kind);
-  return code_bytes(kind) + kBlockCols / sub_cols * kPanelRows * (half_scales ? 2 : 4) * (has_min ? 2 : 1);
+  if (is_row_panel(kind)) return code_bytes(kind);
+  return code_bytes(kind) + kBlockCols / sub_cols * kPanelRows * (half_scales ? 2 : 4) * (has_min ? 2 : 1) + (has_zeros ? kPanelRows : 0);
 }
 
 std::size_t PanelLayout::panel_bytes(std::size_t cols) const {
@@ -189,29 +215,47 @@ std::size_t PanelLayout::panel_bytes(std::size_t cols) const {
   return cols * kPanelRows * element_bytes(kind);
 }
 
-Result<PanelLayout> panel_layout(DType dtype) {
+bool PanelLayout::has_row_scales() const { return is_row_panel(kind) || is_wide(kind) || kind == PanelKind::Fp8E4M3 || kind == PanelKind::Fp8E5M2; }
+
+PanelLayout panel_layout(DType dtype) {
   using K = PanelKind;
   switch (dtype) {
-    case DType::float32: return PanelLayout{.kind = K::Float32};
-    case DType::float16: return PanelLayout{.kind = K::Float16};
-    case DType::bfloat16: return PanelLayout{.kind = K::BFloat16};
-    case DType::int8: return PanelLayout{.kind = K::RowBytes};
-    case DType::int4: return PanelLayout{.kind = K::BlockNibbles, .code_offset = 8};
-    case DType::q4_0: return PanelLayout{.kind = K::BlockNibbles, .half_scales = true, .code_offset = 8};
-    case DType::q4_1: return PanelLayout{.kind = K::BlockNibbles, .half_scales = true, .has_min = true};
+    case DType::float64: return {.kind = K::Float64};
+    case DType::float32: return {.kind = K::Float32};
+    case DType::float16: return {.kind = K::Float16};
+    case DType::bfloat16: return {.kind = K::BFloat16};
+    case DType::fp8e4m3: return {.kind = K::Fp8E4M3};
+    case DType::fp8e5m2: return {.kind = K::Fp8E5M2};
+    case DType::fp4: return {.kind = K::BlockFp4};
+    case DType::int64: return {.kind = K::Wide64, .is_signed = true};
+    case DType::int32: return {.kind = K::Wide32, .is_signed = true};
+    case DType::int16: return {.kind = K::Wide16, .is_signed = true};
+    case DType::uint64: return {.kind = K::Wide64, .has_zeros = true};
+    case DType::uint32: return {.kind = K::Wide32, .has_zeros = true};
+    case DType::uint16: return {.kind = K::Wide16, .has_zeros = true};
+    case DType::int8: return {.kind = K::RowBytes};
+    case DType::uint8: return {.kind = K::RowBytes, .has_zeros = true};
+    case DType::int4: return {.kind = K::BlockNibbles, .code_offset = 8};
+    case DType::uint4: return {.kind = K::BlockNibbles, .has_zeros = true};
+    case DType::int2: return {.kind = K::BlockCrumbs, .code_offset = 2};
+    case DType::uint2: return {.kind = K::BlockCrumbs, .has_zeros = true};
+    case DType::ternary: return {.kind = K::RowCrumbs, .code_offset = 1};
+    case DType::binary: return {.kind = K::RowBits, .code_offset = 1};
+    case DType::q4_0: return {.kind = K::BlockNibbles, .half_scales = true, .code_offset = 8};
+    case DType::q4_1: return {.kind = K::BlockNibbles, .half_scales = true, .has_min = true};
     case DType::q5_0:
-    case DType::q8_0: return PanelLayout{.kind = K::BlockBytes, .half_scales = true};
-    case DType::q5_1: return PanelLayout{.kind = K::BlockBytes, .half_scales = true, .has_min = true};
-    case DType::q2_k: return PanelLayout{.kind = K::BlockBytes, .sub_cols = 16, .has_min = true};
+    case DType::q8_0: return {.kind = K::BlockBytes, .half_scales = true};
+    case DType::q5_1: return {.kind = K::BlockBytes, .half_scales = true, .has_min = true};
+    case DType::q2_k: return {.kind = K::BlockBytes, .sub_cols = 16, .has_min = true};
     case DType::q3_k:
-    case DType::q6_k: return PanelLayout{.kind = K::BlockBytes, .sub_cols = 16};
-    case DType::q4_k: return PanelLayout{.kind = K::BlockNibbles, .has_min = true};
-    case DType::q5_k: return PanelLayout{.kind = K::BlockBytes, .has_min = true};
+    case DType::q6_k: return {.kind = K::BlockBytes, .sub_cols = 16};
+    case DType::q4_k: return {.kind = K::BlockNibbles, .has_min = true};
+    case DType::q5_k: return {.kind = K::BlockBytes, .has_min = true};
     case DType::tq1_0:
-    case DType::tq2_0: return PanelLayout{.kind = K::BlockNibbles, .half_scales = true, .code_offset = 1};
-    case DType::mxfp4: return PanelLayout{.kind = K::BlockBytes};
-    default: return fail(Code::Unsupported, "matrices of type {} have no kernel yet", name(dtype));
+    case DType::tq2_0: return {.kind = K::BlockCrumbs, .half_scales = true, .code_offset = 1};
+    case DType::mxfp4: return {.kind = K::BlockBytes};
   }
+  return {};
 }
 
 Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to) {
@@ -244,7 +288,7 @@ std::byte* PanelPool::take(std::size_t bytes) {
 Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
   Matrix m;
   m.dtype_ = dtype;
-  LOOM_TRY(m.layout_, panel_layout(dtype));
+  m.layout_ = panel_layout(dtype);
   if (rows == 0 || cols == 0) return fail(Code::ShapeMismatch, "a matrix of {} x {} has no elements", rows, cols);
   LOOM_TRY_VOID(checked_product({rows, cols, 64}));
   m.rows_ = rows, m.cols_ = cols;
@@ -257,11 +301,16 @@ Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols, s
     LOOM_TRY(m.own_, Buffer::create(bytes));
     m.data_ = m.own_.data();
   }
-  if (m.layout_.kind == PanelKind::RowBytes) {
-    // One i32 holds the sum of a whole row: 127 * 128 * 2^17 is its limit.
-    if (cols > (std::size_t{1} << 17))
-      return fail(Code::Unsupported, "int8 rows of {} columns: at most {} are summed exactly", cols, std::size_t{1} << 17);
-    LOOM_TRY(m.row_scales_, Buffer::create(m.panels() * kPanelRows * sizeof(float)));
+  // One i32 holds the sum of a whole row: 127 * 255 * 2^16 is its limit.
+  if (is_row_panel(m.layout_.kind) && cols > (std::size_t{1} << 16))
+    return fail(Code::Unsupported, "{} rows of {} columns: at most {} are summed exactly", name(dtype), cols, std::size_t{1} << 16);
+  const std::size_t padded = m.panels() * kPanelRows;
+  const std::size_t factor_bytes = is_wide(m.layout_.kind) ? 8 : 4;
+  if (m.layout_.has_row_scales()) {
+    LOOM_TRY(m.row_scales_, Buffer::create(padded * factor_bytes));
+    if (m.layout_.has_zeros) {
+      LOOM_TRY(m.row_zeros_, Buffer::create(padded * factor_bytes));
+    }
   }
   return m;
 }
@@ -278,9 +327,49 @@ Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes
   if (is_block_format(dtype)) {
     LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.data_, m.panel_bytes_));
   } else if (!is_code_panel(m.layout_.kind)) {
+    if (is_wide(m.layout_.kind)) return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
     LOOM_TRY_VOID(pack_floats(source, m.layout_.kind, m.data_, m.panel_bytes_));
+    for (std::size_t row = 0; row < rows && m.layout_.has_row_scales(); ++row) m.row_scales_.as<float>()[row] = 1.0f;
   } else {
     return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
+  }
+  return m;
+}
+
+Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<PanelPool> pool) {
+  LOOM_TRY(Matrix m, create(q.dtype, q.rows, q.cols, std::move(pool)));
+  const PanelLayout& layout = m.layout_;
+  const std::size_t size = element_bytes(layout.kind), code_size = q.code_bytes();
+  const bool code_panel = is_code_panel(layout.kind), row_panel = is_row_panel(layout.kind);
+  if (code_panel && !row_panel && (q.span.granularity != Granularity::Group || q.span.group_size != kBlockCols))
+    return fail(Code::Unsupported, "{} matrices are multiplied in groups of {} columns; this one has other scales", name(q.dtype), kBlockCols);
+  if (!(code_panel && !row_panel) && q.span.granularity == Granularity::Group)
+    return fail(Code::Unsupported, "{} matrices are multiplied with one scale per row; this one has groups", name(q.dtype));
+  const auto scale_at = [&](std::size_t row, std::size_t col) { return q.scales.empty() ? 1.0 : q.scales[q.span_of(row, col)]; };
+  const auto zero_at = [&](std::size_t row, std::size_t col) { return q.zero_points.empty() ? 0 : q.zero_points[q.span_of(row, col)]; };
+  for (std::size_t row = 0; row < q.rows; ++row) {
+    std::byte* panel = m.data_ + row / kPanelRows * m.panel_bytes_;
+    const std::size_t r = row % kPanelRows;
+    if (layout.has_row_scales()) {
+      const double s = scale_at(row, 0);
+      is_wide(layout.kind) ? void(m.row_scales_.as<double>()[row] = s) : void(m.row_scales_.as<float>()[row] = static_cast<float>(s));
+      if (layout.has_zeros && is_wide(layout.kind)) m.row_zeros_.as<double>()[row] = static_cast<double>(zero_at(row, 0));
+      if (layout.has_zeros && row_panel) m.row_zeros_.as<std::int32_t>()[row] = static_cast<std::int32_t>(zero_at(row, 0) - 128);
+    }
+    for (std::size_t c = 0; c < q.cols; ++c) {
+      if (!code_panel) {
+        std::memcpy(panel + (c * kPanelRows + r) * size, q.codes.data() + (row * q.cols + c) * code_size, size);
+        continue;
+      }
+      std::byte* block = panel + c / kBlockCols * layout.block_bytes();
+      const auto code = static_cast<int>(q.code(row * q.cols + c));
+      const int stored = layout.kind == PanelKind::RowBits ? (code + 1) / 2 : layout.kind == PanelKind::RowBytes && layout.has_zeros ? code - 128 : code + layout.code_offset;
+      put_code(layout.kind, block, r, c % kBlockCols, stored);
+      if (row_panel || c % kBlockCols != 0) continue;
+      const auto s = static_cast<float>(scale_at(row, c));
+      std::memcpy(block + code_bytes(layout.kind) + r * 4, &s, 4);
+      if (layout.has_zeros) block[zeros_offset(layout) + r] = static_cast<std::byte>(zero_at(row, c));
+    }
   }
   return m;
 }
@@ -290,52 +379,16 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!finite(values[i])) return non_finite(dtype, i / cols, i % cols);
   if (dtype == DType::float32) return from_source(dtype, std::as_bytes(values), rows, cols, {}, std::move(pool));
-  if (is_block_format(dtype) || dtype == DType::float16 || dtype == DType::bfloat16) {
-    LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
-    std::vector<std::byte> encoded(stride * rows);
-    for (std::size_t row = 0; row < rows; ++row) {
-      LOOM_TRY_VOID(encode_row(dtype, values.subspan(row * cols, cols), encoded.data() + row * stride));
-    }
-    return from_source(dtype, encoded, rows, cols, {}, std::move(pool));
+  if (!is_block_format(dtype)) {
+    LOOM_TRY(const QuantizedMatrix q, quantize(dtype, values, rows, cols));
+    return from_quantized(q, std::move(pool));
   }
-  LOOM_TRY(Matrix m, create(dtype, rows, cols, std::move(pool)));
-  const std::size_t block_bytes = m.layout_.block_bytes();
+  LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
+  std::vector<std::byte> encoded(stride * rows);
   for (std::size_t row = 0; row < rows; ++row) {
-    const float* w = values.data() + row * cols;
-    float row_largest = 0;
-    for (std::size_t c = 0; c < cols; ++c) row_largest = std::abs(w[c]) > row_largest ? std::abs(w[c]) : row_largest;
-    const bool by_row = m.layout_.kind == PanelKind::RowBytes;
-    const float row_scale = row_largest == 0 ? 1.0f : row_largest / 127.0f;
-    if (by_row) m.row_scales_.as<float>()[row] = row_scale;
-    for (std::size_t b = 0; b * kBlockCols < cols; ++b) {
-      const std::size_t n = cols - b * kBlockCols < kBlockCols ? cols - b * kBlockCols : kBlockCols;
-      const float* group = w + b * kBlockCols;
-      float largest = 0;
-      for (std::size_t i = 0; i < n; ++i) largest = std::abs(group[i]) > largest ? std::abs(group[i]) : largest;
-      const float scale = by_row ? row_scale : largest == 0 ? 1.0f : group_scale(largest, 7.0f);
-      const int top = by_row ? 127 : 7;
-      std::int8_t codes[kBlockCols] = {};
-      for (std::size_t i = 0; i < n; ++i) {
-        const int code = nearest(group[i] / scale);
-        codes[i] = static_cast<std::int8_t>(code > top ? top : code < -top ? -top : code);
-      }
-      std::byte* block = m.data_ + row / kPanelRows * m.panel_bytes_ + b * block_bytes;
-      if (by_row) {
-        for (std::size_t i = 0; i < kBlockCols; ++i) block[64 * (i / 4) + 4 * (row % kPanelRows) + i % 4] = static_cast<std::byte>(codes[i]);
-      } else {
-        put_block(m.layout_, block, row % kPanelRows, codes, &scale, nullptr);
-      }
-    }
+    LOOM_TRY_VOID(encode_row(dtype, values.subspan(row * cols, cols), encoded.data() + row * stride));
   }
-  // Rows that only fill the last panel hold the code of zero.
-  if (m.layout_.code_offset != 0) {
-    const std::int8_t zeros[kBlockCols] = {};
-    const float one = 1.0f;
-    for (std::size_t row = rows; row < m.panels() * kPanelRows; ++row)
-      for (std::size_t b = 0; b * kBlockCols < cols; ++b)
-        put_block(m.layout_, m.data_ + row / kPanelRows * m.panel_bytes_ + b * block_bytes, row % kPanelRows, zeros, &one, nullptr);
-  }
-  return m;
+  return from_source(dtype, encoded, rows, cols, {}, std::move(pool));
 }
 
 void Matrix::decode_row(std::size_t row, float* out) const {
@@ -346,27 +399,29 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     const std::size_t size = element_bytes(layout_.kind);
     const std::byte* src = panel + r * size;
     for (std::size_t c = 0; c < cols_; ++c, src += kPanelRows * size) {
-      if (layout_.kind == PanelKind::Float32) {
-        std::memcpy(out + c, src, 4);
+      if (is_wide(layout_.kind)) {
+        out[c] = snapped(static_cast<float>((wide_code(layout_, src) - (layout_.has_zeros ? wide_row_zeros()[row] : 0.0)) * wide_row_scales()[row]));
       } else {
-        std::uint16_t half;
-        std::memcpy(&half, src, 2);
-        out[c] = layout_.kind == PanelKind::Float16 ? float16_to_float(half) : bfloat16_to_float(half);
+        decode_to_float(dtype_, src, out + c, 1);
+        if (layout_.has_row_scales()) out[c] = snapped(static_cast<float>(static_cast<double>(out[c]) * static_cast<double>(row_scales()[row])));
       }
     }
     return;
   }
-  const std::size_t block_bytes = layout_.block_bytes();
   for (std::size_t c = 0; c < cols_; ++c) {
-    const std::byte* block = panel + c / kBlockCols * block_bytes;
+    const std::byte* block = panel + c / kBlockCols * layout_.block_bytes();
     const std::size_t i = c % kBlockCols;
-    const float code = static_cast<float>(panel_code(layout_, block, r, i));
-    if (layout_.kind == PanelKind::RowBytes) {
-      out[c] = snapped(code * row_scales()[row]);
+    const int stored = stored_code(layout_.kind, block, r, i);
+    if (is_row_panel(layout_.kind)) {
+      const int code = layout_.kind == PanelKind::RowBits ? 2 * stored - 1 : stored - layout_.code_offset - (layout_.has_zeros ? row_zeros()[row] : 0);
+      out[c] = snapped(static_cast<float>(code) * row_scales()[row]);
       continue;
     }
+    float value = static_cast<float>(stored - layout_.code_offset);
+    if (layout_.kind == PanelKind::BlockFp4) value = Fp4E2M1::decode(static_cast<std::uint8_t>(stored));
+    if (layout_.has_zeros) value = static_cast<float>(stored - static_cast<int>(block[zeros_offset(layout_) + r]));
     const std::size_t slot = i / layout_.sub_cols * (layout_.has_min ? 2 : 1);
-    const float product = code * panel_factor(layout_, block, slot, r);
+    const float product = value * panel_factor(layout_, block, slot, r);
     out[c] = snapped(layout_.has_min ? product + panel_factor(layout_, block, slot + 1, r) : product);
   }
 }

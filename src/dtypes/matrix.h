@@ -12,31 +12,40 @@
 #include "core/buffer.h"
 #include "core/error.h"
 #include "dtypes/dtype.h"
+#include "dtypes/quantize.h"
 
 namespace loom {
 
 inline constexpr std::size_t kPanelRows = 16;
 inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quantised block and of one activation scale
 
-// How the codes of a panel lie. Float panels: [col][16] elements. Code panels: per 32 columns
-//   codes: nibbles 256 bytes (byte 64j+4r+b: index 4j+b of row r low, 16+4j+b high), bytes 512 (64j+4r+b: index 4j+b),
-//   then, for block panels, 16 scales (and 16 minima) per sub-block, sub-blocks ascending: f16 or f32.
-enum class PanelKind : std::uint8_t { Float64, Float32, Float16, BFloat16, Fp8E4M3, Fp8E5M2, BlockNibbles, BlockBytes, RowBytes };
+// How a panel lies. Float and wide panels: [col][16] elements or codes. Code panels: per 32 columns
+//   codes: bytes 512 (byte 64j+4r+b: index 4j+b of row r); nibbles 256, crumbs (2 bits) 128, bits 64 bytes: code k, from the low
+//   end, of byte 64j+4r+b is index 4(kn+j)+b, with n groups of 64 bytes; then, for block panels, 16 scales (and 16 minima) per
+//   sub-block, sub-blocks ascending: f16 or f32; then 16 zero points, one byte each, where the type has them.
+enum class PanelKind : std::uint8_t {
+  Float64, Float32, Float16, BFloat16, Fp8E4M3, Fp8E5M2, BlockFp4, Wide16, Wide32, Wide64,  // inputs as they are
+  BlockNibbles, BlockCrumbs, BlockBytes, RowBytes, RowCrumbs, RowBits                       // inputs quantised
+};
+inline constexpr std::size_t kNumPanelKinds = 16;
 
 struct PanelLayout {
   PanelKind kind = PanelKind::Float32;
   std::uint8_t sub_cols = 32;       // columns per scale: 32 or 16 (block panels)
   bool half_scales = false;         // scales and minima as f16 instead of f32
   bool has_min = false;             // value = scale * code + min
-  std::int8_t code_offset = 0;      // nibble codes stand for code - code_offset
+  bool has_zeros = false;           // a zero point per group or row
+  bool is_signed = false;           // wide codes
+  std::int8_t code_offset = 0;      // codes below a byte stand for code - code_offset; binary for 2 code - 1
 
   std::size_t panel_bytes(std::size_t cols) const;
   std::size_t block_bytes() const;  // of 32 columns of a block or row panel
   bool quantises_input() const { return kind >= PanelKind::BlockNibbles; }
+  bool has_row_scales() const;
 };
 
-// The layout that prepare() chooses for a type. Types without a kernel of their own: Unsupported.
-Result<PanelLayout> panel_layout(DType dtype);
+// The layout that prepare() chooses for a type.
+PanelLayout panel_layout(DType dtype);
 
 // Memory for the panels of many matrices in one piece, so that small matrices too lie on large pages. Thread-safe; lives as long as
 // the longest-lived matrix in it.
@@ -61,7 +70,10 @@ class Matrix {
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
                                     std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr);
 
-  // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first. int8: one scale per row; int4: groups of 32.
+  // Codes, scales and zero points as quantize() leaves them; groups of 32, other spans as the table of engine 4.1 has them.
+  static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr);
+
+  // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first.
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
                                     std::shared_ptr<PanelPool> pool = nullptr);
 
@@ -72,9 +84,13 @@ class Matrix {
   std::size_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
   const std::byte* panel(std::size_t p) const { return data_ + p * panel_bytes_; }
   std::size_t panel_bytes() const { return panel_bytes_; }
-  // One f32 scale per row of a RowBytes panel, padded to whole panels; else null.
+  // One scale per row of fp8, wide and row panels, f64 for wide ones, padded to whole panels; else null.
   const float* row_scales() const { return row_scales_.as<float>(); }
-  std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size(); }
+  const double* wide_row_scales() const { return row_scales_.as<double>(); }
+  // A zero point per row: f64 for wide panels; for bytes those of codes that are stored 128 lower. Null where the type has none.
+  const std::int32_t* row_zeros() const { return row_zeros_.as<std::int32_t>(); }
+  const double* wide_row_zeros() const { return row_zeros_.as<double>(); }
+  std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
 
   // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
   void decode_row(std::size_t row, float* out) const;
@@ -86,7 +102,7 @@ class Matrix {
   PanelLayout layout_;
   std::size_t rows_ = 0, cols_ = 0, panel_bytes_ = 0;
   std::byte* data_ = nullptr;             // in own_ or in pool_
-  Buffer own_, row_scales_;
+  Buffer own_, row_scales_, row_zeros_;
   std::shared_ptr<PanelPool> pool_;
 };
 

@@ -114,7 +114,7 @@ class Loader {
     std::size_t total = 0;
     for (const SourceTensor& t : source_.tensors) {
       if (!is_matrix(t.place.role)) continue;
-      LOOM_TRY(const PanelLayout layout, panel_layout(options_.dtype.value_or(t.dtype)));
+      const PanelLayout layout = panel_layout(options_.dtype.value_or(t.dtype));
       total += round_up(ceil_div(t.shape[0], kPanelRows) * layout.panel_bytes(t.shape[1]), Buffer::kAlignment);
     }
     return total;

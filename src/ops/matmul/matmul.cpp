@@ -9,13 +9,13 @@ namespace {
 
 // Nibble, byte and row panels read x in forms of their own.
 constexpr std::size_t kForms = 3;
-std::size_t form_index(PanelKind kind) { return kind == PanelKind::BlockNibbles ? 0 : kind == PanelKind::BlockBytes ? 1 : 2; }
+std::size_t form_index(PanelKind kind) { return kind >= PanelKind::RowBytes ? 2 : kind == PanelKind::BlockBytes ? 1 : 0; }
 
 QuantizedRows quantize(const Exec& exec, ConstTensor x, PanelKind kind) {
   QuantizedRows q;
   q.blocks = ceil_div(x.cols, kBlockCols);
-  q.by_row = kind == PanelKind::RowBytes;
-  if (!q.by_row && exec.activations == Activations::int16) q.form = kind == PanelKind::BlockNibbles ? InputForm::Digits : InputForm::Words;
+  q.by_row = kind >= PanelKind::RowBytes;
+  if (!q.by_row && exec.activations == Activations::int16) q.form = kind == PanelKind::BlockBytes ? InputForm::Words : InputForm::Digits;
   q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
   for_rows(exec, x.rows, x.cols, [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
   return q;

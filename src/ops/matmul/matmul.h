@@ -1,7 +1,8 @@
 #pragma once
 // y[r, o] = sum_i W[o, i] x[r, i] (+ bias[o]); x [rows, cols], y [rows, W.rows].
 //
-// Order of sums over i: float weights by chain64. Quantised weights (engine D-26, D-33): x is quantised first, per 32 columns to
+// Order of sums over i: float weights by chain64 (fp8: the total times the row's scale; fp4: each group of 32 is a chain, times its
+// scale), in f64 for float64 and the wide integers. Other quantised weights (engine D-26, D-33): x is quantised first, per 32 columns to
 // int16 or int8 (Exec::activations) for block panels, per row to int8 for row panels; integer sums are exact; block panels then add
 // f32(I) * (scale * sx), and min * (sx * f32(sum q)) where the format has minima, sub-blocks ascending, into one accumulator; row
 // panels multiply the exact sum of the row by (scale * sx) once. The total is snapped, the bias added, the result snapped.
@@ -63,7 +64,7 @@ struct MatmulTask {
 };
 struct MatmulKernels {
   // Panels [begin, end) of the weight for all rows of x, by PanelKind.
-  void (*panels[9])(const MatmulTask&, std::size_t begin, std::size_t end);
+  void (*panels[kNumPanelKinds])(const MatmulTask&, std::size_t begin, std::size_t end);
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);
 };

@@ -17,6 +17,15 @@ struct Totals {
   alignas(64) float v[kBatchRows][kLanes];
 };
 
+// The scale of each row, for types that have one.
+template <class Codec>
+LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& total) {
+  if constexpr (Codec::kRowScale)
+    return total * load(task.weight->row_scales() + p * kPanelRows);
+  else
+    return total;
+}
+
 void store_row(const MatmulTask& task, std::size_t p, std::size_t row, F32x16 total) {
   const std::size_t outputs = task.weight->rows(), first = p * kPanelRows;
   float* y = task.y + row * outputs + first;
@@ -60,7 +69,16 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
       });
     }
   }
-  for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, load(totals.v[r]));
+  for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
+}
+
+// f(first row, rows): batches of like size.
+template <class F>
+void each_batch(std::size_t rows, F&& f) {
+  const std::size_t batches = (rows + kBatchRows - 1) / kBatchRows;
+  const std::size_t tiles = (rows + batches * kTileTokens - 1) / (batches * kTileTokens);
+  const std::size_t batch = tiles * kTileTokens;
+  for (std::size_t row = 0; row < rows; row += batch) f(row, rows - row < batch ? rows - row : batch);
 }
 
 template <class Codec>
@@ -71,28 +89,96 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
         F32x16 total[T];
         for (int t = 0; t < T; ++t) total[t] = zero();
         tile<Codec, T>(task.weight->panel(p), 0, task.cols, task.x, task.cols, total);
-        for (int t = 0; t < T; ++t) store_row(task, p, t, total[t]);
+        for (int t = 0; t < T; ++t) store_row(task, p, t, scaled<Codec>(task, p, total[t]));
       }
     });
     return;
   }
   alignas(64) float buffer[kChunk * kLanes];
-  const std::size_t batches = (task.rows + kBatchRows - 1) / kBatchRows;
-  const std::size_t tiles = (task.rows + batches * kTileTokens - 1) / (batches * kTileTokens);   // of every batch alike
-  const std::size_t batch = tiles * kTileTokens;
-  for (std::size_t row = 0; row < task.rows; row += batch)
-    for (std::size_t p = first; p < last; ++p) float_panel_batch<Codec>(task, p, row, task.rows - row < batch ? task.rows - row : batch, buffer);
+  each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
+    for (std::size_t p = first; p < last; ++p) float_panel_batch<Codec>(task, p, row, rows, buffer);
+  });
+}
+
+// fp4: the chain of each group of 32 is multiplied by its scale, then added (engine D-31).
+void fp4_panel(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows, float* buffer) {
+  Totals totals;
+  for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero());
+  const std::byte* block = task.weight->panel(p);
+  const std::size_t block_bytes = task.weight->layout().block_bytes();
+  for (std::size_t begin = 0; begin < task.cols; begin += kBlockCols, block += block_bytes) {
+    const std::size_t count = task.cols - begin < kBlockCols ? task.cols - begin : kBlockCols;
+    for (std::size_t i = 0; i < kBlockCols; ++i) store(buffer + i * kLanes, fp4_16(block, i));
+    const F32x16 scale = load(reinterpret_cast<const float*>(block + 256));
+    for (std::size_t r = 0; r < rows; r += kTileTokens) {
+      const int n = static_cast<int>(rows - r < kTileTokens ? rows - r : kTileTokens);
+      with_count<kTileTokens>(n, [&]<int T>() {
+        F32x16 group[T];
+        for (int t = 0; t < T; ++t) group[t] = zero();
+        tile<Float32Codec, T>(reinterpret_cast<const std::byte*>(buffer), 0, count, task.x + (row0 + r) * task.cols + begin, task.cols, group);
+        for (int t = 0; t < T; ++t) store(totals.v[r + t], load(totals.v[r + t]) + group[t] * scale);
+      });
+    }
+  }
+  for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, load(totals.v[r]));
+}
+
+void fp4_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  alignas(64) float buffer[kBlockCols * kLanes];
+  each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
+    for (std::size_t p = first; p < last; ++p) fp4_panel(task, p, row, rows, buffer);
+  });
+}
+
+// ---- panels that compute in f64: engine D-30, D-32 ----
+
+constexpr std::size_t kWideChunk = 64;  // one block of chain64
+
+template <class Code>
+void wide_panel(const MatmulTask& task, std::size_t p, double* buffer) {
+  constexpr bool kIsFloat = std::is_floating_point_v<Code>;
+  const std::byte* panel = task.weight->panel(p);
+  const double* zeros = task.weight->layout().has_zeros ? task.weight->wide_row_zeros() + p * kPanelRows : nullptr;
+  for (std::size_t row = 0; row < task.rows; ++row) {
+    double total[kLanes] = {};
+    for (std::size_t begin = 0; begin < task.cols; begin += kWideChunk) {
+      const std::size_t end = begin + kWideChunk < task.cols ? begin + kWideChunk : task.cols;
+      for (std::size_t i = 0; i < (end - begin) * kLanes; ++i) {
+        Code code;
+        __builtin_memcpy(&code, panel + (begin * kLanes + i) * sizeof(Code), sizeof(Code));
+        buffer[i] = static_cast<double>(code) - (zeros != nullptr ? zeros[i % kLanes] : 0.0);
+      }
+      double block[kLanes] = {};
+      for (std::size_t c = begin; c < end; ++c) {
+        const double x = static_cast<double>(task.x[row * task.cols + c]);
+        for (std::size_t l = 0; l < kLanes; ++l) block[l] = block[l] + buffer[(c - begin) * kLanes + l] * x;
+      }
+      for (std::size_t l = 0; l < kLanes; ++l) total[l] = total[l] + block[l];
+    }
+    alignas(64) float y[kLanes];
+    for (std::size_t l = 0; l < kLanes; ++l) y[l] = static_cast<float>(kIsFloat ? total[l] : total[l] * task.weight->wide_row_scales()[p * kPanelRows + l]);
+    store_row(task, p, row, load(y));
+  }
+}
+
+template <class Signed, class Unsigned>
+void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  double buffer[kWideChunk * kLanes];
+  for (std::size_t p = first; p < last; ++p)
+    task.weight->layout().is_signed ? wide_panel<Signed>(task, p, buffer) : wide_panel<Unsigned>(task, p, buffer);
 }
 
 // ---- block panels ----
 
-template <bool Nibbles, std::size_t Sub, bool Half, bool Min>
+template <int Bits, std::size_t Sub, bool Half, bool Min, bool Zeros = false>
 struct BlockFormat {
-  static constexpr bool kNibbles = Nibbles, kMin = Min;
+  static constexpr int kBits = Bits;
+  static constexpr bool kMin = Min, kZeros = Zeros;
   static constexpr std::size_t kSub = Sub, kSubs = 32 / Sub;
-  static constexpr std::size_t kCodeBytes = Nibbles ? 256 : 512;
+  static constexpr std::size_t kCodeBytes = 64 * Bits;
   static constexpr std::size_t kFactorBytes = kLanes * (Half ? 2 : 4);
-  static constexpr std::size_t kBytes = kCodeBytes + kSubs * kFactorBytes * (Min ? 2 : 1);
+  static constexpr std::size_t kZerosAt = kCodeBytes + kSubs * kFactorBytes * (Min ? 2 : 1);
+  static constexpr std::size_t kBytes = kZerosAt + (Zeros ? kLanes : 0);
 
   static LOOM_INLINE native::F32 factors(const std::byte* p, std::size_t slice) {
     if constexpr (Half)
@@ -111,9 +197,9 @@ class Codes {
   LOOM_INLINE Codes(const std::byte* block, std::size_t s, std::size_t slice) : slice_(at(block, s, slice)) {}
 
   LOOM_INLINE native::I32 dot(const QuantizedBlock& x, std::size_t s) const {
-    if constexpr (Format::kNibbles && Wide)
+    if constexpr (Format::kBits < 8 && Wide)
       return slice_.dot(x.high, x.low);
-    else if constexpr (Format::kNibbles)
+    else if constexpr (Format::kBits < 8)
       return slice_.dot(x.high);
     else if constexpr (Wide)
       return slice_.dot(x.words + s * Format::kSub);
@@ -123,7 +209,7 @@ class Codes {
 
   // The same for the only row there is.
   static LOOM_INLINE native::I32 dot_once(const std::byte* block, std::size_t s, std::size_t slice, const QuantizedBlock& x) {
-    if constexpr (!Format::kNibbles && Wide)
+    if constexpr (Format::kBits == 8 && Wide)
       return Slice::dot_once(at(block, s, slice), x.words + s * Format::kSub);
     else
       return Codes(block, s, slice).dot(x, s);
@@ -131,35 +217,39 @@ class Codes {
 
  private:
   using Bytes = std::conditional_t<Wide, WordSlice<Format::kSub>, ByteSlice<Format::kSub>>;
-  using Slice = std::conditional_t<Format::kNibbles, NibbleSlice, Bytes>;
+  using Slice = std::conditional_t<Format::kBits < 8, CodeSlice<Format::kBits>, Bytes>;
 
   static LOOM_INLINE const std::byte* at(const std::byte* block, std::size_t s, std::size_t slice) {
-    return block + s * 256 + slice * kRegisterBytes;   // nibbles have one sub-block
+    return block + s * 256 + slice * kRegisterBytes;  // only bytes have sub-blocks
   }
 
   Slice slice_;
 };
 
-// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)).
-template <class Format>
-LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t offset, native::F32 d, native::F32 m, const QuantizedBlock& x,
-                                  std::size_t s) {
-  if (Format::kNibbles && offset != 0) dot -= offset * x.sum;
-  total = total + to_float(dot) * (d * x.scale);
-  if constexpr (Format::kMin) total = total + m * (Format::kSub == 32 ? x.scaled : x.scaled16[s]);
-  return total;
-}
-
-// The scale and minimum of sub-block s of a slice.
+// The scale, minimum and zero point of sub-block s of a slice.
 template <class Format>
 struct Factors {
   native::F32 d, m{};
+  native::I32 zeros{};
   LOOM_INLINE Factors(const std::byte* block, std::size_t s, std::size_t slice) {
     const std::byte* p = block + Format::kCodeBytes + s * (Format::kMin ? 2 : 1) * Format::kFactorBytes;
     d = Format::factors(p, slice);
     if constexpr (Format::kMin) m = Format::factors(p + Format::kFactorBytes, slice);
+    if constexpr (Format::kZeros)
+      for (std::size_t i = 0; i < kRegisterLanes; ++i) zeros[i] = static_cast<std::uint8_t>(block[Format::kZerosAt + slice * kRegisterLanes + i]);
   }
 };
+
+// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)).
+template <class Format>
+LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t offset, const Factors<Format>& f, const QuantizedBlock& x,
+                                  std::size_t s) {
+  if (Format::kBits < 8 && offset != 0) dot -= offset * x.sum;
+  if constexpr (Format::kZeros) dot -= f.zeros * x.sum;
+  total = total + to_float(dot) * (f.d * x.scale);
+  if constexpr (Format::kMin) total = total + f.m * (Format::kSub == 32 ? x.scaled : x.scaled16[s]);
+  return total;
+}
 
 // Keeps the compiler from holding the inputs that two slices share: it would spill them all, and a store costs more than a load.
 LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
@@ -179,7 +269,7 @@ void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
         const native::I32 dot = Codes<Format, Wide>::dot_once(block, s, slice, x[b]);
         reload();
         const Factors<Format> f(block, s, slice);
-        total.r[slice] = add_block<Format>(total.r[slice], dot, offset, f.d, f.m, x[b], s);
+        total.r[slice] = add_block<Format>(total.r[slice], dot, offset, f, x[b], s);
       }
   }
   store_row(task, p, row, total);
@@ -200,7 +290,7 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
         const Factors<Format> f(block, s, slice);
         const QuantizedBlock* x = task.quantized->row(row) + b;
         for (std::size_t t = 0; t < rows; ++t, x += blocks)
-          total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f.d, f.m, *x, s);
+          total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f, *x, s);
       }
   for (std::size_t t = 0; t < rows; ++t) {
     F32x16 sum;
@@ -229,53 +319,64 @@ void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
     block_panels_of<Format, true>(task, first, last);
 }
 
-void nibble_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+template <int Bits>
+void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   const PanelLayout& l = task.weight->layout();
+  if constexpr (Bits < 8)
+    if (l.has_zeros) return block_panels<BlockFormat<Bits, 32, false, false, true>>(task, first, last);
   if (l.half_scales)
-    l.has_min ? block_panels<BlockFormat<true, 32, true, true>>(task, first, last)
-              : block_panels<BlockFormat<true, 32, true, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<Bits, 32, true, true>>(task, first, last) : block_panels<BlockFormat<Bits, 32, true, false>>(task, first, last);
   else
-    l.has_min ? block_panels<BlockFormat<true, 32, false, true>>(task, first, last)
-              : block_panels<BlockFormat<true, 32, false, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<Bits, 32, false, true>>(task, first, last) : block_panels<BlockFormat<Bits, 32, false, false>>(task, first, last);
 }
 
 void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   const PanelLayout& l = task.weight->layout();
   if (l.sub_cols == 16)
-    l.has_min ? block_panels<BlockFormat<false, 16, false, true>>(task, first, last)
-              : block_panels<BlockFormat<false, 16, false, false>>(task, first, last);
-  else if (l.half_scales)
-    l.has_min ? block_panels<BlockFormat<false, 32, true, true>>(task, first, last)
-              : block_panels<BlockFormat<false, 32, true, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<8, 16, false, true>>(task, first, last) : block_panels<BlockFormat<8, 16, false, false>>(task, first, last);
   else
-    l.has_min ? block_panels<BlockFormat<false, 32, false, true>>(task, first, last)
-              : block_panels<BlockFormat<false, 32, false, false>>(task, first, last);
+    code_panels<8>(task, first, last);
 }
 
 // ---- row panels: one exact integer sum per output ----
 
+// I = step * sum(code q) - zero * sum(q); y = f32(I) * (scale * sx). Binary codes stand for 2 code - 1.
+template <int Bits>
 void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  constexpr std::size_t kBytes = 64 * Bits;
+  using Slice = std::conditional_t<Bits == 8, ByteSlice<32>, CodeSlice<Bits == 8 ? 4 : Bits>>;
   const QuantizedRows& x = *task.quantized;
+  const std::int32_t offset = task.weight->layout().code_offset;
+  const std::int32_t* zeros = task.weight->layout().has_zeros ? task.weight->row_zeros() : nullptr;
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      native::I32 sums[kRegisters][kBlockRows] = {};
+      native::I32 dots[kRegisters][kBlockRows] = {};
+      std::int32_t sums[kBlockRows] = {};
       const std::byte* block = task.weight->panel(p);
-      for (std::size_t b = 0; b < x.blocks; ++b, block += 512) {
+      for (std::size_t b = 0; b < x.blocks; ++b, block += kBytes) {
         if (rows == 1)
-          for (std::size_t line = 0; line < 512; line += 64) __builtin_prefetch(block + kAhead + line);
+          for (std::size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
         for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-          const ByteSlice<32> codes(block + slice * kRegisterBytes);
+          const Slice codes(block + slice * kRegisterBytes);
           const QuantizedBlock* q = x.row(row) + b;
-          for (std::size_t t = 0; t < rows; ++t, q += x.blocks) sums[slice][t] += codes.dot(q->high, q->sum);
+          for (std::size_t t = 0; t < rows; ++t, q += x.blocks) {
+            if constexpr (Bits == 8)
+              dots[slice][t] += codes.dot(q->high, q->sum);
+            else
+              dots[slice][t] += codes.dot(q->high);
+            if (slice == 0) sums[t] += q->sum;
+          }
         }
       }
       for (std::size_t t = 0; t < rows; ++t) {
         F32x16 total;
-        for (std::size_t slice = 0; slice < kRegisters; ++slice)
-          total.r[slice] = to_float(sums[slice][t]) *
-                           (*reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + p * kPanelRows + slice * kRegisterLanes) *
-                            x.row(row + t)->scale);
+        for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+          const std::size_t lane = p * kPanelRows + slice * kRegisterLanes;
+          native::I32 dot = (Bits == 1 ? 2 : 1) * dots[slice][t] - offset * sums[t];
+          if (zeros != nullptr) dot -= *reinterpret_cast<const native::I32Memory*>(zeros + lane) * sums[t];
+          total.r[slice] = to_float(dot) * (*reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + lane) * x.row(row + t)->scale);
+        }
         store_row(task, p, row + t, total);
       }
     }
@@ -367,13 +468,14 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
   }
 }
 
-void no_kernel(const MatmulTask&, std::size_t, std::size_t) { __builtin_trap(); }  // panel_layout() hands out no such panel
-
 }  // namespace
 
 extern const MatmulKernels matmul_kernels;
-const MatmulKernels matmul_kernels = {{no_kernel, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>, no_kernel,
-                                       no_kernel, nibble_panels, byte_panels, row_panels},
+const MatmulKernels matmul_kernels = {{wide_panels<double, double>, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>,
+                                       float_panels<Fp8E4M3Codec>, float_panels<Fp8E5M2Codec>, fp4_panels,
+                                       wide_panels<std::int16_t, std::uint16_t>, wide_panels<std::int32_t, std::uint32_t>,
+                                       wide_panels<std::int64_t, std::uint64_t>, code_panels<4>, code_panels<2>, byte_panels, row_panels<8>,
+                                       row_panels<2>, row_panels<1>},
                                       quantize_row};
 
 }  // namespace loom::inline LOOM_TARGET

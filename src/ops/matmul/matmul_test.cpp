@@ -1,5 +1,7 @@
 #include "ops/matmul/matmul.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -9,13 +11,12 @@
 #include "core/fp_environment.h"
 #include "core/philox.h"
 #include "dtypes/float16.h"
+#include "dtypes/small_float.h"
 #include "ops/all.h"
 
 namespace loom {
 namespace {
 
-constexpr DType kTypes[] = {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int4,
-                            DType::q4_0,    DType::q4_1,    DType::q8_0,     DType::tq2_0};
 constexpr DType kFileTypes[] = {DType::q5_0, DType::q5_1, DType::q2_k,  DType::q3_k, DType::q4_k,
                                 DType::q5_k, DType::q6_k, DType::tq1_0, DType::mxfp4};
 
@@ -62,7 +63,7 @@ T value_of(Result<T> result) {
 }
 
 Matrix make(DType dtype, std::size_t rows, std::size_t cols, std::uint64_t seed) {
-  if (is_block_format(dtype) && dtype != DType::q4_0 && dtype != DType::q4_1 && dtype != DType::q8_0 && dtype != DType::tq2_0)
+  if (std::find(std::begin(kFileTypes), std::end(kFileTypes), dtype) != std::end(kFileTypes))
     return value_of(Matrix::from_source(dtype, random_blocks(dtype, rows, cols, seed), rows, cols));
   return value_of(Matrix::from_floats(dtype, random_floats(rows * cols, seed), rows, cols));
 }
@@ -74,7 +75,7 @@ struct Runner {
     const FpEnvironment environment;
     const std::size_t rows = x.size() / w.cols();
     std::vector<float> y(rows * w.rows(), -1.0f);
-    const Exec exec{*pool, kernels, arena};
+    const Exec exec{*pool, kernels, arena, nullptr, activations};
     const MatmulJob job{&w, Tensor{y.data(), rows, w.rows()}, bias};
     matmul(exec, ConstTensor{x.data(), rows, w.cols()}, std::span(&job, 1));
     return y;
@@ -82,11 +83,12 @@ struct Runner {
   std::unique_ptr<ThreadPool> pool;
   const KernelTable& kernels;
   Arena arena;
+  Activations activations = Activations::int16;
 };
 
 std::vector<DType> all_types() {
-  std::vector<DType> all(std::begin(kTypes), std::end(kTypes));
-  all.insert(all.end(), std::begin(kFileTypes), std::end(kFileTypes));
+  std::vector<DType> all;
+  for (const DTypeInfo& type : kDTypes) all.push_back(type.dtype);
   return all;
 }
 
@@ -110,6 +112,126 @@ TEST(Matmul, IsCloseToTheProductOfTheDecodedWeights) {
         ASSERT_NEAR(y[t * rows + o], exact, bound) << name(dtype) << " output " << o << " row " << t;
       }
     }
+  }
+}
+
+// ---- the meaning of every type in plain loops over its codes, scales and zero points (engine D-30 to D-34) ----
+
+double value_of_code(const QuantizedMatrix& q, std::size_t i) {
+  const std::int64_t c = q.code(i);
+  switch (q.dtype) {
+    case DType::float64: return std::bit_cast<double>(c);
+    case DType::float32: return std::bit_cast<float>(static_cast<std::uint32_t>(c));
+    case DType::float16: return float16_to_float(static_cast<std::uint16_t>(c));
+    case DType::bfloat16: return bfloat16_to_float(static_cast<std::uint16_t>(c));
+    case DType::fp8e4m3: return Fp8E4M3::decode(static_cast<std::uint8_t>(c));
+    case DType::fp8e5m2: return Fp8E5M2::decode(static_cast<std::uint8_t>(c));
+    case DType::fp4: return Fp4E2M1::decode(static_cast<std::uint8_t>(c));
+    default: return static_cast<double>(c - (q.zero_points.empty() ? 0 : q.zero_points[q.span_of(i / q.cols, i % q.cols)]));
+  }
+}
+
+// Blocks of `block` terms, each from +0, added ascending.
+template <class T, class Term>
+T chain(std::size_t n, std::size_t block, Term term, const std::vector<T>& scales = {}) {
+  T total = 0;
+  for (std::size_t b = 0; b < n; b += block) {
+    T sum = 0;
+    for (std::size_t i = b; i < std::min(n, b + block); ++i) sum = sum + term(i);
+    total = total + (scales.empty() ? sum : sum * scales[b / block]);
+  }
+  return total;
+}
+
+float nearest_even(float x) { return (x + 12582912.0f) - 12582912.0f; }
+
+// Codes of n inputs that share a scale.
+struct Rounded {
+  std::vector<std::int64_t> q;
+  float scale = 0;
+};
+Rounded round_inputs(const float* x, std::size_t n, float top) {
+  float largest = 0;
+  for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
+  Rounded r{std::vector<std::int64_t>(n), largest == 0 ? 0.0f : largest / top};
+  const float inverse = largest == 0 ? 0.0f : top / largest;
+  for (std::size_t i = 0; i < n; ++i) r.q[i] = static_cast<std::int64_t>(nearest_even(std::clamp(x[i] * inverse, -top, top)));
+  return r;
+}
+
+float simulate(const QuantizedMatrix& q, std::size_t o, const float* x, Activations activations) {
+  const std::size_t n = q.cols;
+  const auto code = [&](std::size_t i) { return value_of_code(q, o * n + i); };
+  const auto scale = [&](std::size_t i) { return q.scales.empty() ? 1.0 : q.scales[q.span_of(o, i)]; };
+  const auto f32_term = [&](std::size_t i) { return static_cast<float>(code(i)) * x[i]; };
+  const auto f64_term = [&](std::size_t i) { return code(i) * static_cast<double>(x[i]); };
+  switch (info(q.dtype).compute) {
+    case ComputeClass::F64:
+    case ComputeClass::Wide: return snapped(static_cast<float>(chain<double>(n, 64, f64_term) * scale(0)));
+    case ComputeClass::F32: {
+      if (q.span.granularity != Granularity::Group) return snapped(chain<float>(n, 64, f32_term) * static_cast<float>(scale(0)));
+      std::vector<float> scales;
+      for (std::size_t i = 0; i < n; i += 32) scales.push_back(static_cast<float>(scale(i)));
+      return snapped(chain<float>(n, 32, f32_term, scales));
+    }
+    default: break;
+  }
+  const bool grouped = q.span.granularity == Granularity::Group;
+  const std::size_t span = grouped ? 32 : n;
+  float total = 0;
+  for (std::size_t b = 0; b < n; b += span) {
+    const std::size_t count = std::min(span, n - b);
+    const Rounded r = round_inputs(x + b, count, grouped && activations == Activations::int16 ? 32512.0f : 127.0f);
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += static_cast<std::int64_t>(code(b + i)) * r.q[i];
+    total = total + static_cast<float>(sum) * (static_cast<float>(scale(b)) * r.scale);
+  }
+  return snapped(total);
+}
+
+TEST(Matmul, D_35_packed_equals_simulated_for_every_type_and_target) {
+  const FpEnvironment environment;
+  constexpr std::size_t kOutputs = 35, kRows = 19;
+  for (const std::size_t cols : {64, 100, 353})
+    for (std::size_t t = 0; t < kNumTypes; ++t) {
+      const auto dtype = static_cast<DType>(t);
+      std::vector<float> w = random_floats(kOutputs * cols, 11, 0.7f);
+      for (std::size_t i = 0; i < cols; ++i) w[3 * cols + i] = 0;                        // a row of zeros
+      for (std::size_t i = 0; i < cols; ++i) w[5 * cols + i] = std::abs(w[5 * cols + i]);  // and one without a sign
+      const QuantizedMatrix q = value_of(quantize(dtype, w, kOutputs, cols));
+      const Matrix m = value_of(Matrix::from_quantized(q));
+      const std::vector<float> x = random_floats(kRows * cols, 12, 3.0f), decoded = dequantize(q);
+      std::vector<float> row(cols);
+      for (std::size_t o = 0; o < kOutputs; ++o) {
+        m.decode_row(o, row.data());
+        ASSERT_TRUE(std::equal(row.begin(), row.end(), decoded.begin() + static_cast<std::ptrdiff_t>(o * cols))) << name(dtype) << " row " << o;
+      }
+      for (const Activations activations : {Activations::int16, Activations::int8}) {
+        std::vector<float> expected(kRows * kOutputs);
+        for (std::size_t r = 0; r < kRows; ++r)
+          for (std::size_t o = 0; o < kOutputs; ++o) expected[r * kOutputs + o] = simulate(q, o, x.data() + r * cols, activations);
+        for (const Isa isa : usable_isas()) {
+          Runner run(isa);
+          run.activations = activations;
+          EXPECT_EQ(run(m, x), expected) << name(dtype) << " on " << name(isa) << ", " << cols << " columns";
+          const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
+          EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs)) << name(dtype) << " on " << name(isa) << ", one row";
+        }
+      }
+    }
+}
+
+// Codes below a byte are packed in memory: rows of the last panel, scales and zero points are all that comes on top.
+TEST(Matmul, D_11_G_55_resident_bytes) {
+  constexpr std::size_t kRows = 48, kCols = 320;
+  const std::vector<float> w = random_floats(kRows * kCols, 13);
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const auto dtype = static_cast<DType>(t);
+    const QuantizedMatrix q = value_of(quantize(dtype, w, kRows, kCols));
+    const Matrix m = value_of(Matrix::from_quantized(q));
+    const std::size_t factor = info(dtype).compute == ComputeClass::Wide ? 8 : 4;
+    const std::size_t scales = q.scales.size() == 1 ? kRows : q.scales.size();
+    EXPECT_LE(m.resident_bytes(), kRows * kCols * info(dtype).bits / 8 + scales * factor + q.zero_points.size() * factor + 64) << name(dtype);
   }
 }
 

@@ -15,14 +15,14 @@ LOOM_INLINE __m512i broadcast4(const void* x) {
   return _mm512_set1_epi32(word);
 }
 
-class NibbleSlice {
+template <int Bits>
+class CodeSlice {
  public:
-  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
-    const __m512i mask = _mm512_set1_epi8(15);
-    for (int j = 0; j < 4; ++j) {
+  LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
+    const __m512i mask = _mm512_set1_epi8((1 << Bits) - 1);
+    for (int j = 0; j < Bits; ++j) {
       const __m512i c = _mm512_loadu_si512(codes + 64 * j);
-      low_[j] = _mm512_and_si512(c, mask);
-      high_[j] = _mm512_and_si512(_mm512_srli_epi16(c, 4), mask);
+      for (int k = 0; k < 8 / Bits; ++k) w_[k * Bits + j] = _mm512_and_si512(_mm512_srli_epi16(c, k * Bits), mask);
     }
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)sum(x); }
@@ -35,13 +35,13 @@ class NibbleSlice {
   LOOM_INLINE __m512i sum(const std::int8_t* x) const {
     __m512i a = _mm512_setzero_si512(), b = _mm512_setzero_si512();
     for (int j = 0; j < 4; ++j) {
-      a = _mm512_dpbusd_epi32(a, low_[j], broadcast4(x + 4 * j));
-      b = _mm512_dpbusd_epi32(b, high_[j], broadcast4(x + 16 + 4 * j));
+      a = _mm512_dpbusd_epi32(a, w_[j], broadcast4(x + 4 * j));
+      b = _mm512_dpbusd_epi32(b, w_[4 + j], broadcast4(x + 16 + 4 * j));
     }
     return _mm512_add_epi32(a, b);
   }
 
-  __m512i low_[4], high_[4];
+  __m512i w_[8];   // codes 4i to 4i + 3 of each row
 };
 
 // Codes are shifted by 128 to be the unsigned factor; 128 times the inputs' sum is taken off again.

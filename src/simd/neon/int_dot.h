@@ -20,13 +20,14 @@ LOOM_INLINE int16x8_t broadcast2(const std::int16_t* x) {
   return vreinterpretq_s16_s32(vdupq_n_s32(word));
 }
 
-class NibbleSlice {
+template <int Bits>
+class CodeSlice {
  public:
-  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
-    for (int j = 0; j < 4; ++j) {
+  LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
+    for (int j = 0; j < Bits; ++j) {
       const uint8x16_t c = vld1q_u8(reinterpret_cast<const std::uint8_t*>(codes + 64 * j));
-      low_[j] = vreinterpretq_s8_u8(vandq_u8(c, vdupq_n_u8(15)));
-      high_[j] = vreinterpretq_s8_u8(vshrq_n_u8(c, 4));
+      for (int k = 0; k < 8 / Bits; ++k)
+        w_[k * Bits + j] = vreinterpretq_s8_u8(vandq_u8(vshlq_u8(c, vdupq_n_s8(static_cast<std::int8_t>(-k * Bits))), vdupq_n_u8((1 << Bits) - 1)));
     }
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)sum(x); }
@@ -38,13 +39,13 @@ class NibbleSlice {
     int16x8_t first = vdupq_n_s16(0), second = first;   // rows 0 and 1, rows 2 and 3
     for (int j = 0; j < 4; ++j) {
       const int8x16_t xl = broadcast4(x + 4 * j), xh = broadcast4(x + 16 + 4 * j);
-      first = vmlal_s8(vmlal_s8(first, vget_low_s8(low_[j]), vget_low_s8(xl)), vget_low_s8(high_[j]), vget_low_s8(xh));
-      second = vmlal_s8(vmlal_s8(second, vget_high_s8(low_[j]), vget_high_s8(xl)), vget_high_s8(high_[j]), vget_high_s8(xh));
+      first = vmlal_s8(vmlal_s8(first, vget_low_s8(w_[j]), vget_low_s8(xl)), vget_low_s8(w_[4 + j]), vget_low_s8(xh));
+      second = vmlal_s8(vmlal_s8(second, vget_high_s8(w_[j]), vget_high_s8(xl)), vget_high_s8(w_[4 + j]), vget_high_s8(xh));
     }
     return vpaddlq_s16(vpaddq_s16(first, second));
   }
 
-  int8x16_t low_[4], high_[4];
+  int8x16_t w_[8];   // codes 4i to 4i + 3 of each row
 };
 
 // Pairs of i16 products (<= 2 * 128 * 127) fit i16.

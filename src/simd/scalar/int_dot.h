@@ -9,21 +9,20 @@ namespace loom::inline LOOM_TARGET {
 // Which of four inputs lies where among the words: a target's own choice.
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 
-// 32 unsigned 4-bit codes of each row: byte b of row r in chunk j holds index 4j+b in its low and 16+4j+b in its high nibble.
-class NibbleSlice {
+// 32 unsigned codes of 4, 2 or 1 bits of each row: code k, from the low end, of byte b of row r in chunk j is index 4(k*Bits+j)+b.
+template <int Bits>
+class CodeSlice {
  public:
-  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::uint8_t*>(codes)) {}
+  LOOM_INLINE explicit CodeSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::uint8_t*>(codes)) {}
 
   // Sum of code * x over 32.
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const {
     native::I32 out;
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       std::int32_t sum = 0;
-      for (int j = 0; j < 4; ++j)
-        for (int b = 0; b < 4; ++b) {
-          const int byte = codes_[64 * j + 4 * r + b];
-          sum += (byte & 15) * x[4 * j + b] + (byte >> 4) * x[16 + 4 * j + b];
-        }
+      for (int j = 0; j < Bits; ++j)
+        for (int k = 0; k < 8 / Bits; ++k)
+          for (int b = 0; b < 4; ++b) sum += (codes_[64 * j + 4 * r + b] >> (k * Bits) & ((1 << Bits) - 1)) * x[4 * (k * Bits + j) + b];
       out[r] = sum;
     }
     return out;

@@ -16,34 +16,35 @@ LOOM_INLINE __m128i broadcast4(const std::int8_t* x) {
 }
 LOOM_INLINE __m128i load_codes(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 
-class NibbleSlice {
+template <int Bits>
+class CodeSlice {
  public:
-  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
-    const __m128i mask = _mm_set1_epi8(15);
-    for (int j = 0; j < 4; ++j) {
+  LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
+    const __m128i mask = _mm_set1_epi8((1 << Bits) - 1);
+    for (int j = 0; j < Bits; ++j) {
       const __m128i c = load_codes(codes + 64 * j);
-      low_[j] = _mm_and_si128(c, mask);
-      high_[j] = _mm_and_si128(_mm_srli_epi16(c, 4), mask);
+      for (int k = 0; k < 8 / Bits; ++k) w_[k * Bits + j] = _mm_and_si128(_mm_srli_epi16(c, k * Bits), mask);
     }
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)_mm_madd_epi16(pairs(x), _mm_set1_epi16(1)); }
   LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
-    return (native::I32)_mm_add_epi32(_mm_madd_epi16(pairs(high), _mm_set1_epi16(255)), _mm_madd_epi16(pairs(low), _mm_set1_epi16(1)));
+    return (native::I32)_mm_add_epi32(_mm_madd_epi16(pairs(high), _mm_set1_epi16(255)),
+                                       _mm_madd_epi16(pairs(low), _mm_set1_epi16(1)));
   }
 
  private:
   // The sixteen products of a lane are at most 16 * 15 * 127 = 30480: they fit the 16-bit sums of maddubs.
   LOOM_INLINE __m128i pairs(const std::int8_t* x) const {
-    __m128i a = _mm_maddubs_epi16(low_[0], broadcast4(x));
-    __m128i b = _mm_maddubs_epi16(high_[0], broadcast4(x + 16));
+    __m128i a = _mm_maddubs_epi16(w_[0], broadcast4(x));
+    __m128i b = _mm_maddubs_epi16(w_[4], broadcast4(x + 16));
     for (int j = 1; j < 4; ++j) {
-      a = _mm_add_epi16(a, _mm_maddubs_epi16(low_[j], broadcast4(x + 4 * j)));
-      b = _mm_add_epi16(b, _mm_maddubs_epi16(high_[j], broadcast4(x + 16 + 4 * j)));
+      a = _mm_add_epi16(a, _mm_maddubs_epi16(w_[j], broadcast4(x + 4 * j)));
+      b = _mm_add_epi16(b, _mm_maddubs_epi16(w_[4 + j], broadcast4(x + 16 + 4 * j)));
     }
     return _mm_add_epi16(a, b);
   }
 
-  __m128i low_[4], high_[4];
+  __m128i w_[8];   // codes 4i to 4i + 3 of each row
 };
 
 // |w| as the unsigned factor (-128 becomes 128), the input with w's sign: a pair is at most 2 * 128 * 127 = 32512.

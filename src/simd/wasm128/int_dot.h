@@ -14,13 +14,13 @@ LOOM_INLINE v128_t add_neighbours(v128_t a, v128_t b) {
   return wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
 }
 
-class NibbleSlice {
+template <int Bits>
+class CodeSlice {
  public:
-  LOOM_INLINE explicit NibbleSlice(const std::byte* codes) {
-    for (int j = 0; j < 4; ++j) {
+  LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
+    for (int j = 0; j < Bits; ++j) {
       const v128_t c = wasm_v128_load(codes + 64 * j);
-      low_[j] = wasm_v128_and(c, wasm_i8x16_splat(15));
-      high_[j] = wasm_u8x16_shr(c, 4);
+      for (int k = 0; k < 8 / Bits; ++k) w_[k * Bits + j] = wasm_v128_and(wasm_u8x16_shr(c, static_cast<std::uint32_t>(k * Bits)), wasm_i8x16_splat((1 << Bits) - 1));
     }
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)sum(x); }
@@ -34,13 +34,13 @@ class NibbleSlice {
     v128_t first = wasm_i16x8_splat(0), second = first;   // rows 0 and 1, rows 2 and 3
     for (int j = 0; j < 4; ++j) {
       const v128_t xl = wasm_v128_load32_splat(x + 4 * j), xh = wasm_v128_load32_splat(x + 16 + 4 * j);
-      first = wasm_i16x8_add(wasm_i16x8_add(first, wasm_i16x8_extmul_low_i8x16(low_[j], xl)), wasm_i16x8_extmul_low_i8x16(high_[j], xh));
-      second = wasm_i16x8_add(wasm_i16x8_add(second, wasm_i16x8_extmul_high_i8x16(low_[j], xl)), wasm_i16x8_extmul_high_i8x16(high_[j], xh));
+      first = wasm_i16x8_add(wasm_i16x8_add(first, wasm_i16x8_extmul_low_i8x16(w_[j], xl)), wasm_i16x8_extmul_low_i8x16(w_[4 + j], xh));
+      second = wasm_i16x8_add(wasm_i16x8_add(second, wasm_i16x8_extmul_high_i8x16(w_[j], xl)), wasm_i16x8_extmul_high_i8x16(w_[4 + j], xh));
     }
     return add_neighbours(wasm_i32x4_extadd_pairwise_i16x8(first), wasm_i32x4_extadd_pairwise_i16x8(second));
   }
 
-  v128_t low_[4], high_[4];
+  v128_t w_[8];   // codes 4i to 4i + 3 of each row
 };
 
 template <int N>
