@@ -1,5 +1,6 @@
 #include "dtypes/matrix.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -50,7 +51,7 @@ constexpr std::size_t code_bytes(PanelKind kind) { return 64 * code_bits(kind); 
 struct CodePlace {
   std::size_t byte, shift;
 };
-CodePlace place_of(std::size_t bits, std::size_t r, std::size_t i) {
+constexpr CodePlace place_of(std::size_t bits, std::size_t r, std::size_t i) {
   const std::size_t word = i / 4;
   return {64 * (word % bits) + 4 * r + i % 4, bits == 8 ? 0 : word / bits * bits};
 }
@@ -356,16 +357,19 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
       if (layout.has_zeros && is_wide(layout.kind)) m.row_zeros_.as<double>()[row] = static_cast<double>(zero_at(row, 0));
       if (layout.has_zeros && row_panel) m.row_zeros_.as<std::int32_t>()[row] = static_cast<std::int32_t>(zero_at(row, 0) - 128);
     }
-    for (std::size_t c = 0; c < q.cols; ++c) {
-      if (!code_panel) {
-        std::memcpy(panel + (c * kPanelRows + r) * size, q.codes.data() + (row * q.cols + c) * code_size, size);
-        continue;
-      }
-      std::byte* block = panel + c / kBlockCols * layout.block_bytes();
-      const auto code = static_cast<int>(q.code(row * q.cols + c));
-      const int stored = layout.kind == PanelKind::RowBits ? (code + 1) / 2 : layout.kind == PanelKind::RowBytes && layout.has_zeros ? code - 128 : code + layout.code_offset;
-      put_code(layout.kind, block, r, c % kBlockCols, stored);
-      if (row_panel || c % kBlockCols != 0) continue;
+    if (!code_panel) {
+      const std::byte* from = q.codes.data() + row * q.cols * code_size;
+      for (std::size_t c = 0; c < q.cols; ++c) std::memcpy(panel + (c * kPanelRows + r) * size, from + c * code_size, size);
+      continue;
+    }
+    const auto* codes = reinterpret_cast<const std::int8_t*>(q.codes.data()) + row * q.cols;   // all these types have codes of one byte
+    const int down = layout.kind == PanelKind::RowBytes && layout.has_zeros ? 128 : 0;
+    std::byte* block = panel;
+    for (std::size_t c = 0; c < q.cols; c += kBlockCols, block += layout.block_bytes()) {
+      const std::size_t n = std::min(kBlockCols, q.cols - c);
+      for (std::size_t i = 0; i < n; ++i)
+        put_code(layout.kind, block, r, i, layout.kind == PanelKind::RowBits ? codes[c + i] > 0 : codes[c + i] + layout.code_offset - down);
+      if (row_panel) continue;
       const auto s = static_cast<float>(scale_at(row, c));
       std::memcpy(block + code_bytes(layout.kind) + r * 4, &s, 4);
       if (layout.has_zeros) block[zeros_offset(layout) + r] = static_cast<std::byte>(zero_at(row, c));

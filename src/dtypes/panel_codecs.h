@@ -36,11 +36,9 @@ struct BFloat16Codec {
   }
 };
 
-// Sixteen bytes, one to a lane.
-LOOM_INLINE I32x16 load_bytes(const std::byte* p) {
-  using U8 [[gnu::vector_size(kRegisterBytes / 4), gnu::aligned(1), gnu::may_alias]] = std::uint8_t;
+LOOM_INLINE I32x16 load_bytes16(const std::byte* p) {
   I32x16 v;
-  for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = __builtin_convertvector(*reinterpret_cast<const U8*>(p + i * kRegisterLanes), native::I32);
+  for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = load_bytes(p + i * kRegisterLanes);
   return v;
 }
 
@@ -49,7 +47,7 @@ struct Fp8E4M3Codec {
   static constexpr std::size_t kColumnBytes = 16;
   static constexpr bool kRowScale = true;
   static LOOM_INLINE F32x16 decode16(const std::byte* p) {
-    const I32x16 code = load_bytes(p), magnitude = code & splat(std::int32_t{0x7f});
+    const I32x16 code = load_bytes16(p), magnitude = code & splat(std::int32_t{0x7f});
     const I32x16 normal = shift_left(magnitude, 20) + splat(std::int32_t{120 << 23});
     const F32x16 small = to_float(magnitude) * splat(0x1p-9f);
     return as_float(select(magnitude < splat(std::int32_t{8}), bits(small), normal) | shift_left(code & splat(std::int32_t{0x80}), 24));
@@ -61,7 +59,7 @@ struct Fp8E5M2Codec {
   static constexpr std::size_t kColumnBytes = 16;
   static constexpr bool kRowScale = true;
   static LOOM_INLINE F32x16 decode16(const std::byte* p) {
-    const I32x16 code = shift_left(load_bytes(p), 8);
+    const I32x16 code = shift_left(load_bytes16(p), 8);
     F32x16 v;
     for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = half_to_float(code.r[i]);
     return v;

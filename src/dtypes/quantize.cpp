@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "core/checked.h"
 #include "core/little_endian.h"
@@ -52,7 +53,7 @@ bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u)
 
 // Scales and quotients are f32, but f64 for 32- and 64-bit integers. A quotient of f32 values rounded to f64 and then to f32 is the
 // correctly rounded f32 quotient, since 53 >= 2 * 24 + 2.
-double narrowed(DType t, double x) {
+[[gnu::always_inline]] inline double narrowed(DType t, double x) {
   return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? x : static_cast<double>(static_cast<float>(x));
 }
 
@@ -142,7 +143,7 @@ float decode_small(DType t, std::uint8_t code) {
   return t == DType::fp8e4m3 ? Fp8E4M3::decode(code) : t == DType::fp8e5m2 ? Fp8E5M2::decode(code) : Fp4E2M1::decode(code);
 }
 
-float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_point) {
+[[gnu::always_inline]] inline float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_point) {
   switch (t) {
     case DType::float64: return snapped(static_cast<float>(std::bit_cast<double>(code)));
     case DType::float32: return snapped(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
@@ -156,7 +157,7 @@ float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_poi
 }
 
 // `x` is finite and snapped.
-std::int64_t encode_one(DType t, float x, double scale, std::int64_t zero_point) {
+[[gnu::always_inline]] inline std::int64_t encode_one(DType t, float x, double scale, std::int64_t zero_point) {
   switch (t) {
     case DType::float64: return std::bit_cast<std::int64_t>(static_cast<double>(x));
     case DType::float32: return std::bit_cast<std::uint32_t>(x);
@@ -181,14 +182,18 @@ std::int64_t encode_one(DType t, float x, double scale, std::int64_t zero_point)
   return decode_one(t, code, scale, zero_point) == 0 ? zero_point : code;
 }
 
+// Calls f with the type as a constant: the loops over elements hold no question about it.
+template <class F>
+void with_type(DType t, F&& f) {
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    ((index(t) == kIndex ? f(std::integral_constant<DType, static_cast<DType>(kIndex)>{}) : void()), ...);
+  }(std::make_index_sequence<kNumTypes>{});
+}
+
+template <DType t>
 void put_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
-  std::byte* at = q.codes.data() + i * q.code_bytes();
-  switch (q.code_bytes()) {
-    case 1: return store_le(at, static_cast<std::uint8_t>(code));
-    case 2: return store_le(at, static_cast<std::uint16_t>(code));
-    case 4: return store_le(at, static_cast<std::uint32_t>(code));
-    default: return store_le(at, static_cast<std::uint64_t>(code));
-  }
+  using Stored = UnsignedOf<info(t).bits <= 8 ? 1 : info(t).bits / 8>;
+  store_le(q.codes.data() + i * sizeof(Stored), static_cast<Stored>(code));
 }
 
 // Calls visit(span index, first element, elements) for every span in order.
@@ -203,10 +208,12 @@ void each_span(const QuantizedMatrix& q, Visit visit) {
 
 void encode_all(QuantizedMatrix& q, std::span<const float> w) {
   q.codes.resize(w.size() * q.code_bytes());
-  each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
-    const double scale = q.scales.empty() ? 1.0 : q.scales[span];
-    const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
-    for (std::size_t i = first; i < first + count; ++i) put_code(q, i, encode_one(q.dtype, snapped(w[i]), scale, zero_point));
+  with_type(q.dtype, [&](auto type) {
+    each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
+      const double scale = q.scales.empty() ? 1.0 : q.scales[span];
+      const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
+      for (std::size_t i = first; i < first + count; ++i) put_code<type()>(q, i, encode_one(type(), snapped(w[i]), scale, zero_point));
+    });
   });
 }
 

@@ -235,8 +235,7 @@ struct Factors {
     const std::byte* p = block + Format::kCodeBytes + s * (Format::kMin ? 2 : 1) * Format::kFactorBytes;
     d = Format::factors(p, slice);
     if constexpr (Format::kMin) m = Format::factors(p + Format::kFactorBytes, slice);
-    if constexpr (Format::kZeros)
-      for (std::size_t i = 0; i < kRegisterLanes; ++i) zeros[i] = static_cast<std::uint8_t>(block[Format::kZerosAt + slice * kRegisterLanes + i]);
+    if constexpr (Format::kZeros) zeros = load_bytes(block + Format::kZerosAt + slice * kRegisterLanes);
   }
 };
 
@@ -342,43 +341,78 @@ void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 
 // I = step * sum(code q) - zero * sum(q); y = f32(I) * (scale * sx). Binary codes stand for 2 code - 1.
 template <int Bits>
-void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  constexpr std::size_t kBytes = 64 * Bits;
+struct RowFormat {
+  static constexpr std::size_t kBytes = 64 * Bits;
   using Slice = std::conditional_t<Bits == 8, ByteSlice<32>, CodeSlice<Bits == 8 ? 4 : Bits>>;
+
+  static LOOM_INLINE native::I32 dot(const Slice& codes, const QuantizedBlock& x) {
+    if constexpr (Bits == 8)
+      return codes.dot(x.high, x.sum);
+    else
+      return codes.dot(x.high);
+  }
+
+  static LOOM_INLINE native::F32 result(const Matrix& w, std::size_t lane, native::I32 dots, std::int32_t sum, float sx) {
+    native::I32 dot = (Bits == 1 ? 2 : 1) * dots - w.layout().code_offset * sum;
+    if (w.layout().has_zeros) dot -= *reinterpret_cast<const native::I32Memory*>(w.row_zeros() + lane) * sum;
+    return to_float(dot) * (*reinterpret_cast<const native::F32Memory*>(w.row_scales() + lane) * sx);
+  }
+};
+
+template <int Bits>
+void row_once(const MatmulTask& task, std::size_t p, std::size_t row) {
+  using Format = RowFormat<Bits>;
+  const QuantizedBlock* x = task.quantized->row(row);
+  const std::byte* block = task.weight->panel(p);
+  native::I32 dots[kRegisters] = {};
+  std::int32_t sum = 0;
+  for (std::size_t b = 0; b < task.quantized->blocks; ++b, block += Format::kBytes) {
+    for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+#pragma GCC unroll 16
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+      dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);
+      reload();
+    }
+    sum += x[b].sum;
+  }
+  F32x16 total;
+  for (std::size_t slice = 0; slice < kRegisters; ++slice)
+    total.r[slice] = Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice], sum, x->scale);
+  store_row(task, p, row, total);
+}
+
+template <int Bits>
+void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
+  using Format = RowFormat<Bits>;
   const QuantizedRows& x = *task.quantized;
-  const std::int32_t offset = task.weight->layout().code_offset;
-  const std::int32_t* zeros = task.weight->layout().has_zeros ? task.weight->row_zeros() : nullptr;
+  const std::byte* block = task.weight->panel(p);
+  native::I32 dots[kRegisters][kBlockRows] = {};
+  std::int32_t sums[kBlockRows] = {};
+  for (std::size_t b = 0; b < x.blocks; ++b, block += Format::kBytes) {
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+      const typename Format::Slice codes(block + slice * kRegisterBytes);
+      const QuantizedBlock* q = x.row(row) + b;
+      for (std::size_t t = 0; t < rows; ++t, q += x.blocks) dots[slice][t] += Format::dot(codes, *q);
+    }
+    for (std::size_t t = 0; t < rows; ++t) sums[t] += x.row(row + t)[b].sum;
+  }
+  for (std::size_t t = 0; t < rows; ++t) {
+    F32x16 total;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      total.r[slice] = Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice][t], sums[t], x.row(row + t)->scale);
+    store_row(task, p, row + t, total);
+  }
+}
+
+template <int Bits>
+void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      native::I32 dots[kRegisters][kBlockRows] = {};
-      std::int32_t sums[kBlockRows] = {};
-      const std::byte* block = task.weight->panel(p);
-      for (std::size_t b = 0; b < x.blocks; ++b, block += kBytes) {
-        if (rows == 1)
-          for (std::size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
-        for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-          const Slice codes(block + slice * kRegisterBytes);
-          const QuantizedBlock* q = x.row(row) + b;
-          for (std::size_t t = 0; t < rows; ++t, q += x.blocks) {
-            if constexpr (Bits == 8)
-              dots[slice][t] += codes.dot(q->high, q->sum);
-            else
-              dots[slice][t] += codes.dot(q->high);
-            if (slice == 0) sums[t] += q->sum;
-          }
-        }
-      }
-      for (std::size_t t = 0; t < rows; ++t) {
-        F32x16 total;
-        for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-          const std::size_t lane = p * kPanelRows + slice * kRegisterLanes;
-          native::I32 dot = (Bits == 1 ? 2 : 1) * dots[slice][t] - offset * sums[t];
-          if (zeros != nullptr) dot -= *reinterpret_cast<const native::I32Memory*>(zeros + lane) * sums[t];
-          total.r[slice] = to_float(dot) * (*reinterpret_cast<const native::F32Memory*>(task.weight->row_scales() + lane) * x.row(row + t)->scale);
-        }
-        store_row(task, p, row + t, total);
-      }
+      if (rows == 1)
+        row_once<Bits>(task, p, row);
+      else
+        row_many<Bits>(task, p, row, rows);
     }
 }
 

@@ -96,4 +96,10 @@ class WordSlice {
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) { return (native::F32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 
+LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
+  std::uint32_t word;
+  __builtin_memcpy(&word, p, 4);
+  return (native::I32)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(word))));
+}
+
 }  // namespace loom::inline LOOM_TARGET

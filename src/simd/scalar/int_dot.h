@@ -82,4 +82,11 @@ LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return half_to_float(h);
 }
 
+// Unsigned bytes, one to a lane.
+LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
+  native::I32 v;
+  for (std::size_t i = 0; i < kRegisterLanes; ++i) v[i] = static_cast<std::uint8_t>(p[i]);
+  return v;
+}
+
 }  // namespace loom::inline LOOM_TARGET
