@@ -100,7 +100,8 @@ void put_block(const PanelLayout& layout, std::byte* block, std::size_t r, const
 double wide_code(const PanelLayout& layout, const std::byte* at) {
   switch (layout.kind) {
     case PanelKind::Wide16: return layout.is_signed ? load_le<std::int16_t>(at) : load_le<std::uint16_t>(at);
-    case PanelKind::Wide32: return layout.is_signed ? static_cast<double>(load_le<std::int32_t>(at)) : static_cast<double>(load_le<std::uint32_t>(at));
+    case PanelKind::Wide32:
+      return layout.is_signed ? static_cast<double>(load_le<std::int32_t>(at)) : static_cast<double>(load_le<std::uint32_t>(at));
     default: return layout.is_signed ? static_cast<double>(load_le<std::int64_t>(at)) : static_cast<double>(load_le<std::uint64_t>(at));
   }
 }
@@ -412,21 +413,29 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     }
     return;
   }
-  for (std::size_t c = 0; c < cols_; ++c) {
-    const std::byte* block = panel + c / kBlockCols * layout_.block_bytes();
-    const std::size_t i = c % kBlockCols;
-    const int stored = stored_code(layout_.kind, block, r, i);
+  const std::byte* block = panel;
+  for (std::size_t first = 0; first < cols_; first += kBlockCols, block += layout_.block_bytes()) {
+    const std::size_t n = std::min(kBlockCols, cols_ - first);
     if (is_row_panel(layout_.kind)) {
-      const int code = layout_.kind == PanelKind::RowBits ? 2 * stored - 1 : stored - layout_.code_offset - (layout_.has_zeros ? row_zeros()[row] : 0);
-      out[c] = snapped(static_cast<float>(code) * row_scales()[row]);
+      const int zero = layout_.code_offset + (layout_.has_zeros ? row_zeros()[row] : 0);
+      for (std::size_t i = 0; i < n; ++i) {
+        const int stored = stored_code(layout_.kind, block, r, i);
+        out[first + i] = snapped(static_cast<float>(layout_.kind == PanelKind::RowBits ? 2 * stored - 1 : stored - zero) * row_scales()[row]);
+      }
       continue;
     }
-    float value = static_cast<float>(stored - layout_.code_offset);
-    if (layout_.kind == PanelKind::BlockFp4) value = Fp4E2M1::decode(static_cast<std::uint8_t>(stored));
-    if (layout_.has_zeros) value = static_cast<float>(stored - static_cast<int>(block[zeros_offset(layout_) + r]));
-    const std::size_t slot = i / layout_.sub_cols * (layout_.has_min ? 2 : 1);
-    const float product = value * panel_factor(layout_, block, slot, r);
-    out[c] = snapped(layout_.has_min ? product + panel_factor(layout_, block, slot + 1, r) : product);
+    const int zero = layout_.has_zeros ? static_cast<int>(block[zeros_offset(layout_) + r]) : layout_.code_offset;
+    for (std::size_t sub = 0; sub * layout_.sub_cols < n; ++sub) {
+      const std::size_t slot = sub * (layout_.has_min ? 2 : 1);
+      const float d = panel_factor(layout_, block, slot, r), m = layout_.has_min ? panel_factor(layout_, block, slot + 1, r) : 0.0f;
+      for (std::size_t i = sub * layout_.sub_cols; i < std::min<std::size_t>(n, (sub + 1) * layout_.sub_cols); ++i) {
+        const int stored = stored_code(layout_.kind, block, r, i);
+        const float value =
+            layout_.kind == PanelKind::BlockFp4 ? Fp4E2M1::decode(static_cast<std::uint8_t>(stored)) : static_cast<float>(stored - zero);
+        const float product = value * d;
+        out[first + i] = snapped(layout_.has_min ? product + m : product);
+      }
+    }
   }
 }
 

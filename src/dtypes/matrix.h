@@ -24,8 +24,22 @@ inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quanti
 //   end, of byte 64j+4r+b is index 4(kn+j)+b, with n groups of 64 bytes; then, for block panels, 16 scales (and 16 minima) per
 //   sub-block, sub-blocks ascending: f16 or f32; then 16 zero points, one byte each, where the type has them.
 enum class PanelKind : std::uint8_t {
-  Float64, Float32, Float16, BFloat16, Fp8E4M3, Fp8E5M2, BlockFp4, Wide16, Wide32, Wide64,  // inputs as they are
-  BlockNibbles, BlockCrumbs, BlockBytes, RowBytes, RowCrumbs, RowBits                       // inputs quantised
+  Float64,
+  Float32,
+  Float16,
+  BFloat16,
+  Fp8E4M3,
+  Fp8E5M2,
+  BlockFp4,
+  Wide16,
+  Wide32,
+  Wide64,  // inputs as they are
+  BlockNibbles,
+  BlockCrumbs,
+  BlockBytes,
+  RowBytes,
+  RowCrumbs,
+  RowBits                       // inputs quantised
 };
 inline constexpr std::size_t kNumPanelKinds = 16;
 

@@ -98,8 +98,7 @@ ModelConfig base_config() {
 
 std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
-  for (const DTypeInfo& type : kDTypes)
-    cases.push_back({"decoder " + std::string(type.name), type.dtype, base_config()});
+  for (const DTypeInfo& type : kDTypes) cases.push_back({"decoder " + std::string(type.name), type.dtype, base_config()});
   for (const DType type : {DType::q4_0, DType::q4_1, DType::q8_0, DType::q6_k})
     cases.push_back({fmt::format("decoder {} int8 activations", name(type)), type, base_config(), Activations::int8});
   ModelConfig c = base_config();

@@ -156,7 +156,8 @@ void wide_panel(const MatmulTask& task, std::size_t p, double* buffer) {
       for (std::size_t l = 0; l < kLanes; ++l) total[l] = total[l] + block[l];
     }
     alignas(64) float y[kLanes];
-    for (std::size_t l = 0; l < kLanes; ++l) y[l] = static_cast<float>(kIsFloat ? total[l] : total[l] * task.weight->wide_row_scales()[p * kPanelRows + l]);
+    for (std::size_t l = 0; l < kLanes; ++l)
+      y[l] = static_cast<float>(kIsFloat ? total[l] : total[l] * task.weight->wide_row_scales()[p * kPanelRows + l]);
     store_row(task, p, row, load(y));
   }
 }
@@ -217,7 +218,7 @@ class Codes {
 
  private:
   using Bytes = std::conditional_t<Wide, WordSlice<Format::kSub>, ByteSlice<Format::kSub>>;
-  using Slice = std::conditional_t<Format::kBits < 8, CodeSlice<Format::kBits>, Bytes>;
+  using Slice = std::conditional_t < Format::kBits<8, CodeSlice<Format::kBits>, Bytes>;
 
   static LOOM_INLINE const std::byte* at(const std::byte* block, std::size_t s, std::size_t slice) {
     return block + s * 256 + slice * kRegisterBytes;  // only bytes have sub-blocks
@@ -288,8 +289,7 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
         const Codes<Format, Wide> codes(block, s, slice);
         const Factors<Format> f(block, s, slice);
         const QuantizedBlock* x = task.quantized->row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks)
-          total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f, *x, s);
+        for (std::size_t t = 0; t < rows; ++t, x += blocks) total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f, *x, s);
       }
   for (std::size_t t = 0; t < rows; ++t) {
     F32x16 sum;
@@ -324,9 +324,11 @@ void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   if constexpr (Bits < 8)
     if (l.has_zeros) return block_panels<BlockFormat<Bits, 32, false, false, true>>(task, first, last);
   if (l.half_scales)
-    l.has_min ? block_panels<BlockFormat<Bits, 32, true, true>>(task, first, last) : block_panels<BlockFormat<Bits, 32, true, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<Bits, 32, true, true>>(task, first, last)
+              : block_panels<BlockFormat<Bits, 32, true, false>>(task, first, last);
   else
-    l.has_min ? block_panels<BlockFormat<Bits, 32, false, true>>(task, first, last) : block_panels<BlockFormat<Bits, 32, false, false>>(task, first, last);
+    l.has_min ? block_panels<BlockFormat<Bits, 32, false, true>>(task, first, last)
+              : block_panels<BlockFormat<Bits, 32, false, false>>(task, first, last);
 }
 
 void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
@@ -505,11 +507,10 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
 }  // namespace
 
 extern const MatmulKernels matmul_kernels;
-const MatmulKernels matmul_kernels = {{wide_panels<double, double>, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>,
-                                       float_panels<Fp8E4M3Codec>, float_panels<Fp8E5M2Codec>, fp4_panels,
-                                       wide_panels<std::int16_t, std::uint16_t>, wide_panels<std::int32_t, std::uint32_t>,
-                                       wide_panels<std::int64_t, std::uint64_t>, code_panels<4>, code_panels<2>, byte_panels, row_panels<8>,
-                                       row_panels<2>, row_panels<1>},
-                                      quantize_row};
+const MatmulKernels matmul_kernels = {
+    {wide_panels<double, double>, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>, float_panels<Fp8E4M3Codec>,
+     float_panels<Fp8E5M2Codec>, fp4_panels, wide_panels<std::int16_t, std::uint16_t>, wide_panels<std::int32_t, std::uint32_t>,
+     wide_panels<std::int64_t, std::uint64_t>, code_panels<4>, code_panels<2>, byte_panels, row_panels<8>, row_panels<2>, row_panels<1>},
+    quantize_row};
 
 }  // namespace loom::inline LOOM_TARGET

@@ -215,7 +215,8 @@ TEST(Matmul, D_35_packed_equals_simulated_for_every_type_and_target) {
           run.activations = activations;
           EXPECT_EQ(run(m, x), expected) << name(dtype) << " on " << name(isa) << ", " << cols << " columns";
           const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
-          EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs)) << name(dtype) << " on " << name(isa) << ", one row";
+          EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs))
+              << name(dtype) << " on " << name(isa) << ", one row";
         }
       }
     }

@@ -28,8 +28,7 @@ class CodeSlice {
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)_mm_madd_epi16(pairs(x), _mm_set1_epi16(1)); }
   LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
-    return (native::I32)_mm_add_epi32(_mm_madd_epi16(pairs(high), _mm_set1_epi16(255)),
-                                       _mm_madd_epi16(pairs(low), _mm_set1_epi16(1)));
+    return (native::I32)_mm_add_epi32(_mm_madd_epi16(pairs(high), _mm_set1_epi16(255)), _mm_madd_epi16(pairs(low), _mm_set1_epi16(1)));
   }
 
  private:

@@ -20,7 +20,8 @@ class CodeSlice {
   LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
     for (int j = 0; j < Bits; ++j) {
       const v128_t c = wasm_v128_load(codes + 64 * j);
-      for (int k = 0; k < 8 / Bits; ++k) w_[k * Bits + j] = wasm_v128_and(wasm_u8x16_shr(c, static_cast<std::uint32_t>(k * Bits)), wasm_i8x16_splat((1 << Bits) - 1));
+      for (int k = 0; k < 8 / Bits; ++k)
+        w_[k * Bits + j] = wasm_v128_and(wasm_u8x16_shr(c, static_cast<std::uint32_t>(k * Bits)), wasm_i8x16_splat((1 << Bits) - 1));
     }
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)sum(x); }
