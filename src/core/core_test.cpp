@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/philox.h"
 #include "core/sha256.h"
+#include "core/shape.h"
 #include "core/thread_pool.h"
 
 namespace loom {
@@ -87,6 +88,28 @@ TEST(Buffer, IsZeroedAndAligned) {
     std::memset(b->data(), 1, n);
   }
   EXPECT_FALSE(Buffer::create(~std::size_t{0} - 10));
+}
+
+TEST(Shape, S_01_rank_extents_and_product_are_checked) {
+  const Shape s = Shape::of({2, 5, 8});
+  EXPECT_EQ(s.rank(), 3u);
+  EXPECT_EQ(s.elements(), 80u);
+  EXPECT_EQ(s.rows(), 10u);
+  EXPECT_EQ(s.cols(), 8u);
+  EXPECT_EQ(s.text(), "[2, 5, 8]");
+  EXPECT_EQ(*s.with_cols(3), Shape::of({2, 5, 3}));
+  EXPECT_EQ(*s.appended(4), Shape::of({2, 5, 8, 4}));
+  EXPECT_FALSE(s == Shape::of({2, 40}));
+  const auto code = [](std::initializer_list<std::size_t> extents) {
+    const auto made = Shape::create({extents.begin(), extents.size()});
+    return made ? Code{} : made.error().code;
+  };
+  EXPECT_EQ(code({}), Code::ShapeMismatch);
+  EXPECT_EQ(code({3, 0, 2}), Code::ShapeMismatch);
+  EXPECT_EQ(code({1, 1, 1, 1, 1, 1, 1, 1, 1}), Code::ShapeMismatch);
+  EXPECT_EQ(code({std::size_t{1} << 40}), Code{});
+  EXPECT_EQ(code({(std::size_t{1} << 40) + 1}), Code::SizeOverflow);
+  EXPECT_EQ(code({std::size_t{1} << 33, std::size_t{1} << 33}), Code::SizeOverflow);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/exec.h"
+#include "core/shape.h"
 #include "dtypes/matrix.h"
 #include "ops/attention/attention.h"
 #include "ops/rope/rope.h"
@@ -34,9 +35,22 @@ struct StateNeeds {
   bool uses_rope = false;
 };
 
-// Sizes that prepare() plans with.
+// Tensors as layers pass them, with their shape. Ops that work on features see rows, which all axes but the last make.
+struct ConstView {
+  const float* data = nullptr;
+  Shape shape;
+  operator ConstTensor() const { return {data, shape.rows(), shape.cols()}; }
+};
+struct View {
+  float* data = nullptr;
+  Shape shape;
+  operator Tensor() const { return {data, shape.rows(), shape.cols()}; }
+  operator ConstTensor() const { return {data, shape.rows(), shape.cols()}; }
+  operator ConstView() const { return {data, shape}; }
+};
+
+// What prepare() plans with beside the shape of the input.
 struct PlanSizes {
-  std::size_t rows = 0;            // of one sweep at most
   std::size_t max_positions = 0;
   int threads = 1;
 };
@@ -45,12 +59,12 @@ class Layer {
  public:
   virtual ~Layer() = default;
   virtual std::string_view kind() const = 0;
-  // Features out for features in; ShapeMismatch names both.
-  virtual Result<std::size_t> output_cols(std::size_t input_cols) const = 0;
-  // Arena bytes that forward() takes at most, its ops included.
-  virtual std::size_t scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const = 0;
-  // y = f(x). x and y do not overlap.
-  virtual void forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const = 0;
+  // ShapeMismatch names what came and what was expected.
+  virtual Result<Shape> output_shape(const Shape& input) const = 0;
+  // Arena bytes that forward() takes at most for an input of this shape, its ops included. The shape has passed output_shape().
+  virtual std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input) const = 0;
+  // y = f(x), y of output_shape(x.shape). x and y do not overlap.
+  virtual void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const = 0;
   // Gives the layer (and its children) state slots from `next` on and reports what each needs.
   virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
   // Weight bytes in memory.
@@ -63,5 +77,6 @@ using LayerPtr = std::unique_ptr<Layer>;
 using MatrixPtr = std::shared_ptr<const Matrix>;
 
 constexpr std::size_t tensor_bytes(std::size_t rows, std::size_t cols) { return (rows * cols * sizeof(float) + 63) / 64 * 64 + 64; }
+inline std::size_t tensor_bytes(const Shape& shape) { return tensor_bytes(shape.rows(), shape.cols()); }
 
 }  // namespace loom

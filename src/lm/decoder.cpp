@@ -241,7 +241,7 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
   const bool tied = !loader.has(TensorRole::Head);
   LOOM_TRY(LayerPtr head, Dense::create(loader.matrix(tied ? TensorRole::Embedding : TensorRole::Head), {}, Activation::Linear, tied));
   LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(head)));
-  LOOM_TRY_VOID(network.prepare(1));
+  LOOM_TRY_VOID(network.prepare(Shape::of({1})));
   return DecoderModel{c, std::move(network)};
 }
 

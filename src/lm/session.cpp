@@ -61,13 +61,14 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->tokens_.resize(options.sequences);
   for (auto& t : s->tokens_) t.reserve(s->context_tokens_);
 
-  const PlanSizes sizes{s->chunk_rows_, s->context_tokens_, s->pool_->threads()};
+  const PlanSizes sizes{s->context_tokens_, s->pool_->threads()};
   const std::size_t blocks_end = s->model_->blocks_end();
-  const std::size_t hidden = tensor_bytes(s->chunk_rows_, net.cols_after(blocks_end - 1));
-  const PlanSizes head_sizes{std::min(kHeadRows, s->chunk_rows_), s->context_tokens_, s->pool_->threads()};
+  const std::size_t hidden_size = net.shape_after(blocks_end - 1).cols(), head_rows = std::min(kHeadRows, s->chunk_rows_);
+  LOOM_TRY(const Shape rows, Shape::create(std::array{s->chunk_rows_}));
+  LOOM_TRY(const Shape head, Shape::create(std::array{head_rows, hidden_size}));
   LOOM_TRY(s->arena_,
-           Arena::create(net.scratch_bytes(sizes, 0, blocks_end) + hidden + net.scratch_bytes(head_sizes, blocks_end, net.num_cells()) + 4096));
-  LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.cols_after(net.num_cells() - 1), sizeof(float)}));
+           Arena::create(net.scratch_bytes(sizes, rows, 0, blocks_end) + tensor_bytes(s->chunk_rows_, hidden_size) + net.scratch_bytes(sizes, head, blocks_end, net.num_cells()) + 4096));
+  LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
   LOOM_TRY(s->logits_, Buffer::create(logits));
   s->pass_caches_.reserve(s->slots_ * options.sequences);
   s->positions_.reserve(s->chunk_rows_);
@@ -119,7 +120,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
   const Exec exec{*pool_, *kernels_, arena_, &cancel_, activations_};
   const Pass pass{ids, runs, positions_, rope_of_slot_, pass_caches_};
   const std::size_t blocks_end = model_->blocks_end();
-  const ConstTensor hidden = net.forward(exec, pass, {nullptr, ids.size(), 1}, 0, blocks_end);
+  const ConstTensor hidden = net.forward(exec, pass, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   if (exec.status) return tl::make_unexpected(*exec.status);
   if (want.empty()) return {};
   for (std::size_t begin = 0; begin < want.size(); begin += kHeadRows) {
@@ -127,7 +128,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     const std::size_t rows = std::min(kHeadRows, want.size() - begin);
     const Tensor wanted = arena_.tensor(rows, hidden.cols);
     for (std::size_t i = 0; i < rows; ++i) std::memcpy(wanted.row(i), hidden.row(want[begin + i]), hidden.cols * sizeof(float));
-    const ConstTensor out = net.forward(exec, pass, wanted, blocks_end, net.num_cells());
+    const ConstTensor out = net.forward(exec, pass, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
     if (exec.status) return tl::make_unexpected(*exec.status);
     std::memcpy(logits + begin * out.cols, out.data, rows * out.cols * sizeof(float));
   }
@@ -160,7 +161,7 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
   for (const Feed& feed : feeds) {
     LOOM_TRY_VOID(refill(feed.sequence));
   }
-  const std::size_t vocab = model_->network.cols_after(model_->network.num_cells() - 1);
+  const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
   // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
   const std::size_t share = std::max<std::size_t>(1, chunk_rows_ / feeds.size());
   Result<void> status;
@@ -198,7 +199,7 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::fun
   LOOM_TRY_VOID(check(std::span(&one, 1)));
   LOOM_TRY_VOID(refill(sequence));
   const std::size_t before = tokens_[sequence].size();
-  const std::size_t vocab = model_->network.cols_after(model_->network.num_cells() - 1);
+  const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
   LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * vocab * sizeof(float)));
   for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
     const std::size_t n = std::min(chunk_rows_, ids.size() - begin);

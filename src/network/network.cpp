@@ -46,49 +46,55 @@ Result<void> Network::set_enabled(const Address& address, bool enabled) {
   return {};
 }
 
-Result<void> Network::prepare(std::size_t input_cols) {
-  input_cols_ = input_cols;
-  cols_after_.assign(cells_.size(), 0);
+Result<void> Network::prepare(const Shape& input) {
+  shape_after_.clear();
   state_needs_.clear();
-  std::size_t cols = input_cols, next_slot = 0;
+  Shape shape = input;
+  std::size_t next_slot = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (cells_[i].layer) cells_[i].layer->assign_state(next_slot, state_needs_);
     if (runs(i)) {
-      auto out = cells_[i].layer->output_cols(cols);
+      auto out = cells_[i].layer->output_shape(shape);
       if (!out) {
         const Address a = address_of(i);
         return at(fmt::format("cell ({},{},{},{})", a.z, a.y, a.x, a.l), std::move(out).error());
       }
-      cols = *out;
+      shape = *out;
     }
-    cols_after_[i] = cols;
+    shape_after_.push_back(shape);
   }
   return {};
 }
 
-std::size_t Network::scratch_bytes(const PlanSizes& sizes, std::size_t begin, std::size_t end) const {
+std::size_t Network::scratch_bytes(const PlanSizes& sizes, const Shape& input, std::size_t begin, std::size_t end) const {
   std::size_t widest = 0, inside = 0;
+  Shape shape = input;
   for (std::size_t i = begin; i < end; ++i) {
     if (!runs(i)) continue;
-    widest = std::max(widest, tensor_bytes(sizes.rows, cols_after_[i]));
-    inside = std::max(inside, cells_[i].layer->scratch_bytes(sizes, cols_before(i)));
+    inside = std::max(inside, cells_[i].layer->scratch_bytes(sizes, shape));
+    shape = *cells_[i].layer->output_shape(shape);
+    widest = std::max(widest, tensor_bytes(shape));
   }
   return 2 * widest + inside;
 }
 
-ConstTensor Network::forward(const Exec& exec, const Pass& pass, ConstTensor x, std::size_t begin, std::size_t end) const {
+ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const {
   std::size_t widest = 0;
-  for (std::size_t i = begin; i < end; ++i)
-    if (runs(i)) widest = std::max(widest, cols_after_[i]);
+  Shape shape = x.shape;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!runs(i)) continue;
+    shape = *cells_[i].layer->output_shape(shape);  // checked at prepare()
+    widest = std::max(widest, shape.elements());
+  }
   // Two buffers take turns: a cell reads one and writes the other.
-  float* const buffers[2] = {exec.arena.take<float>(x.rows * widest), exec.arena.take<float>(x.rows * widest)};
-  ConstTensor current = x;
+  float* const buffers[2] = {exec.arena.take<float>(widest), exec.arena.take<float>(widest)};
+  ConstView current = x;
   std::size_t turn = 0;
   for (std::size_t i = begin; i < end; ++i) {
     if (!runs(i)) continue;
     if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     if (exec.status) break;
-    const Tensor y{buffers[turn], x.rows, cols_after_[i]};
+    const View y{buffers[turn], *cells_[i].layer->output_shape(current.shape)};
     turn ^= 1;
     cells_[i].layer->forward(exec, pass, current, y);
     current = y;

@@ -36,27 +36,26 @@ class Network {
   Result<void> set_enabled(const Address& address, bool enabled);
   const Cell& cell(std::size_t index) const { return cells_[index]; }
 
-  // Infers shapes from the input width on and gives layers their state slots. ShapeMismatch names the cell.
-  Result<void> prepare(std::size_t input_cols);
-  std::size_t cols_after(std::size_t index) const { return cols_after_[index]; }
+  // Infers shapes from the input on and gives layers their state slots. ShapeMismatch names the cell. Later inputs may differ in
+  // their leading axes where the layers allow it.
+  Result<void> prepare(const Shape& input);
+  const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
 
-  // Arena bytes of one forward over cells [begin, end), activations included.
-  std::size_t scratch_bytes(const PlanSizes& sizes, std::size_t begin, std::size_t end) const;
+  // Arena bytes of one forward over cells [begin, end) of a prepared network, activations included.
+  std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input, std::size_t begin, std::size_t end) const;
 
   // Runs cells [begin, end); the result lives in the arena (or is x itself when nothing ran) until the caller rewinds it.
-  ConstTensor forward(const Exec& exec, const Pass& pass, ConstTensor x, std::size_t begin, std::size_t end) const;
+  ConstView forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const;
 
   std::size_t resident_bytes() const;
   std::string path(std::size_t index) const { return fmt::format("layers.{}", index); }
 
  private:
-  std::size_t cols_before(std::size_t index) const { return index == 0 ? input_cols_ : cols_after_[index - 1]; }
   bool runs(std::size_t index) const { return cells_[index].layer != nullptr && cells_[index].enabled; }
   GridSize size_;
   std::vector<Cell> cells_;
-  std::size_t input_cols_ = 0;
-  std::vector<std::size_t> cols_after_;
+  std::vector<Shape> shape_after_;
   std::vector<StateNeeds> state_needs_;
 };
 

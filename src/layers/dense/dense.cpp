@@ -12,14 +12,14 @@ Result<LayerPtr> Dense::create(MatrixPtr weight, std::vector<float> bias, Activa
   return LayerPtr(new Dense(std::move(weight), std::move(bias), activation, tied));
 }
 
-Result<std::size_t> Dense::output_cols(std::size_t input_cols) const {
-  if (input_cols != weight_->cols()) return fail(Code::ShapeMismatch, "dense: {} input features, the weight has {}", input_cols, weight_->cols());
-  return weight_->rows();
+Result<Shape> Dense::output_shape(const Shape& input) const {
+  if (input.cols() != weight_->cols()) return fail(Code::ShapeMismatch, "dense: {} input features, the weight has {}", input.cols(), weight_->cols());
+  return input.with_cols(weight_->rows());
 }
 
-std::size_t Dense::scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const { return matmul_scratch_bytes(sizes.rows, input_cols); }
+std::size_t Dense::scratch_bytes(const PlanSizes&, const Shape& input) const { return matmul_scratch_bytes(input.rows(), input.cols()); }
 
-void Dense::forward(const Exec& exec, const Pass&, ConstTensor x, Tensor y) const {
+void Dense::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
   matmul(exec, x, std::array{MatmulJob{weight_.get(), y, bias_.empty() ? nullptr : bias_.data()}});
   if (activation_ != Activation::Linear) activate(exec, activation_, y, y);
 }

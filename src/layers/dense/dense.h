@@ -12,9 +12,9 @@ class Dense final : public Layer {
   static Result<LayerPtr> create(MatrixPtr weight, std::vector<float> bias, Activation activation, bool tied = false);
 
   std::string_view kind() const override { return "dense"; }
-  Result<std::size_t> output_cols(std::size_t input_cols) const override;
-  std::size_t scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const override;
-  void forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   std::size_t resident_bytes() const override { return tied_ ? 0 : weight_->resident_bytes(); }
   void visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const override {
     if (!tied_) visit(path + ".weight", *weight_);

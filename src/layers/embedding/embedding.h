@@ -10,10 +10,10 @@ class Embedding final : public Layer {
   static Result<LayerPtr> create(MatrixPtr table, float scale = 1.0f);
 
   std::string_view kind() const override { return "embedding"; }
-  Result<std::size_t> output_cols(std::size_t input_cols) const override;
-  std::size_t scratch_bytes(const PlanSizes&, std::size_t) const override { return 0; }
+  Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t scratch_bytes(const PlanSizes&, const Shape&) const override { return 0; }
   // IndexOutOfRange in exec.status for an id outside the table.
-  void forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   std::size_t resident_bytes() const override { return table_->resident_bytes(); }
   void visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const override {
     visit(path + ".table", *table_);

@@ -12,12 +12,12 @@ Result<LayerPtr> LayerNorm::create(std::vector<float> gamma, std::vector<float> 
   return LayerPtr(new LayerNorm(std::move(gamma), std::move(beta), eps));
 }
 
-Result<std::size_t> LayerNorm::output_cols(std::size_t input_cols) const {
-  if (input_cols != gamma_.size()) return fail(Code::ShapeMismatch, "layernorm: {} input features, gamma has {}", input_cols, gamma_.size());
-  return input_cols;
+Result<Shape> LayerNorm::output_shape(const Shape& input) const {
+  if (input.cols() != gamma_.size()) return fail(Code::ShapeMismatch, "layernorm: {} input features, gamma has {}", input.cols(), gamma_.size());
+  return input;
 }
 
-void LayerNorm::forward(const Exec& exec, const Pass&, ConstTensor x, Tensor y) const {
+void LayerNorm::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
   layer_norm(exec, x, gamma_.data(), beta_.empty() ? nullptr : beta_.data(), eps_, y);
 }
 

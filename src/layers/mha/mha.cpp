@@ -46,16 +46,17 @@ AttentionConfig Mha::attention_config() const {
   return {config_.heads, config_.kv_heads, config_.head_dim, config_.sliding_window, scale};
 }
 
-Result<std::size_t> Mha::output_cols(std::size_t input_cols) const {
-  if (input_cols != w_.q->cols()) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input_cols, w_.q->cols());
-  return w_.o->rows();
+Result<Shape> Mha::output_shape(const Shape& input) const {
+  if (input.cols() != w_.q->cols()) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), w_.q->cols());
+  return input.with_cols(w_.o->rows());
 }
 
-std::size_t Mha::scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const {
+std::size_t Mha::scratch_bytes(const PlanSizes& sizes, const Shape& input) const {
+  const std::size_t rows = input.rows();
   const std::size_t q = config_.heads * config_.head_dim, kv = config_.kv_heads * config_.head_dim;
-  const std::size_t ops = std::max(matmul_scratch_bytes(sizes.rows, std::max(q, input_cols)),
+  const std::size_t ops = std::max(matmul_scratch_bytes(rows, std::max(q, input.cols())),
                                    attention_scratch_bytes(attention_config(), sizes.max_positions, sizes.threads));
-  return 2 * tensor_bytes(sizes.rows, q) + 2 * tensor_bytes(sizes.rows, kv) + ops;
+  return 2 * tensor_bytes(rows, q) + 2 * tensor_bytes(rows, kv) + ops;
 }
 
 void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
@@ -63,8 +64,9 @@ void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
   needs.push_back({slot_, attention_config(), config_.rope, config_.uses_rope});
 }
 
-void Mha::forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const {
+void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& input, const View& y) const {
   const ArenaScope scope(exec.arena);
+  const ConstTensor x = input;
   const Tensor q = exec.arena.tensor(x.rows, w_.q->rows());
   const Tensor k = exec.arena.tensor(x.rows, w_.k->rows());
   const Tensor v = exec.arena.tensor(x.rows, w_.v->rows());

@@ -10,11 +10,11 @@ Result<LayerPtr> RmsNorm::create(std::vector<float> gamma, float eps) {
   return LayerPtr(new RmsNorm(std::move(gamma), eps));
 }
 
-Result<std::size_t> RmsNorm::output_cols(std::size_t input_cols) const {
-  if (input_cols != gamma_.size()) return fail(Code::ShapeMismatch, "rmsnorm: {} input features, gamma has {}", input_cols, gamma_.size());
-  return input_cols;
+Result<Shape> RmsNorm::output_shape(const Shape& input) const {
+  if (input.cols() != gamma_.size()) return fail(Code::ShapeMismatch, "rmsnorm: {} input features, gamma has {}", input.cols(), gamma_.size());
+  return input;
 }
 
-void RmsNorm::forward(const Exec& exec, const Pass&, ConstTensor x, Tensor y) const { rms_norm(exec, x, gamma_.data(), eps_, y); }
+void RmsNorm::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const { rms_norm(exec, x, gamma_.data(), eps_, y); }
 
 }  // namespace loom

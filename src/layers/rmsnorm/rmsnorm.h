@@ -10,9 +10,9 @@ class RmsNorm final : public Layer {
   static Result<LayerPtr> create(std::vector<float> gamma, float eps);
 
   std::string_view kind() const override { return "rmsnorm"; }
-  Result<std::size_t> output_cols(std::size_t input_cols) const override;
-  std::size_t scratch_bytes(const PlanSizes&, std::size_t) const override { return 0; }
-  void forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t scratch_bytes(const PlanSizes&, const Shape&) const override { return 0; }
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   std::size_t resident_bytes() const override { return gamma_.size() * sizeof(float); }
 
  private:

@@ -9,38 +9,42 @@ namespace loom {
 
 Result<LayerPtr> Sequential::create(std::vector<LayerPtr> children, bool residual) { return LayerPtr(new Sequential(std::move(children), residual)); }
 
-Result<std::size_t> Sequential::output_cols(std::size_t input_cols) const {
-  std::size_t cols = input_cols;
+Result<Shape> Sequential::output_shape(const Shape& input) const {
+  Shape shape = input;
   for (std::size_t i = 0; i < children_.size(); ++i) {
-    auto next = children_[i]->output_cols(cols);
+    auto next = children_[i]->output_shape(shape);
     if (!next) return at(fmt::format("sequential_layers.{}", i), std::move(next).error());
-    cols = *next;
+    shape = *next;
   }
-  if (residual_ && cols != input_cols) return fail(Code::ShapeMismatch, "residual sequential: {} features in, {} out", input_cols, cols);
-  return cols;
+  if (residual_ && !(shape == input)) return fail(Code::ShapeMismatch, "residual sequential: {} in, {} out", input.text(), shape.text());
+  return shape;
 }
 
-std::size_t Sequential::scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const {
-  std::size_t between = 0, inside = 0, cols = input_cols;
+std::size_t Sequential::scratch_bytes(const PlanSizes& sizes, const Shape& input) const {
+  std::size_t between = 0, inside = 0;
+  Shape shape = input;
   for (std::size_t i = 0; i < children_.size(); ++i) {
-    inside = std::max(inside, children_[i]->scratch_bytes(sizes, cols));
-    cols = children_[i]->output_cols(cols).value_or(cols);
-    if (i + 1 < children_.size()) between += tensor_bytes(sizes.rows, cols);
+    inside = std::max(inside, children_[i]->scratch_bytes(sizes, shape));
+    shape = *children_[i]->output_shape(shape);
+    if (i + 1 < children_.size()) between += tensor_bytes(shape);
   }
   return between + inside;
 }
 
-void Sequential::forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const {
+void Sequential::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena);
-  ConstTensor current = x;
+  ConstView current = x;
   for (std::size_t i = 0; i < children_.size() && !exec.status; ++i) {
     const bool last = i + 1 == children_.size();
-    // Widths were checked at prepare().
-    const Tensor next = last ? y : exec.arena.tensor(x.rows, *children_[i]->output_cols(current.cols));
+    View next = y;
+    if (!last) {
+      next.shape = *children_[i]->output_shape(current.shape);  // checked at prepare()
+      next.data = exec.arena.take<float>(next.shape.elements());
+    }
     children_[i]->forward(exec, pass, current, next);
     current = next;
   }
-  if (children_.empty()) std::memcpy(y.data, x.data, x.rows * x.cols * sizeof(float));
+  if (children_.empty()) std::memcpy(y.data, x.data, x.shape.elements() * sizeof(float));
   if (residual_) add(exec, x, y, y);
 }
 

@@ -11,9 +11,9 @@ class Sequential final : public Layer {
   static Result<LayerPtr> create(std::vector<LayerPtr> children, bool residual);
 
   std::string_view kind() const override { return "sequential"; }
-  Result<std::size_t> output_cols(std::size_t input_cols) const override;
-  std::size_t scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const override;
-  void forward(const Exec& exec, const Pass& pass, ConstTensor x, Tensor y) const override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
   std::size_t resident_bytes() const override;
   void visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const override;

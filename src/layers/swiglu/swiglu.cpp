@@ -23,20 +23,21 @@ Result<LayerPtr> Swiglu::create(SwigluWeights w, Activation activation) {
   return LayerPtr(new Swiglu(std::move(w), activation));
 }
 
-Result<std::size_t> Swiglu::output_cols(std::size_t input_cols) const {
-  if (input_cols != w_.gate->cols()) return fail(Code::ShapeMismatch, "swiglu: {} input features, the gate has {}", input_cols, w_.gate->cols());
-  return input_cols;
+Result<Shape> Swiglu::output_shape(const Shape& input) const {
+  if (input.cols() != w_.gate->cols()) return fail(Code::ShapeMismatch, "swiglu: {} input features, the gate has {}", input.cols(), w_.gate->cols());
+  return input;
 }
 
-std::size_t Swiglu::scratch_bytes(const PlanSizes& sizes, std::size_t input_cols) const {
-  const std::size_t n = w_.gate->rows();
-  return 2 * tensor_bytes(sizes.rows, n) + matmul_scratch_bytes(sizes.rows, std::max(n, input_cols));
+std::size_t Swiglu::scratch_bytes(const PlanSizes&, const Shape& input) const {
+  const std::size_t n = w_.gate->rows(), rows = input.rows();
+  return 2 * tensor_bytes(rows, n) + matmul_scratch_bytes(rows, std::max(n, input.cols()));
 }
 
-void Swiglu::forward(const Exec& exec, const Pass&, ConstTensor x, Tensor y) const {
+void Swiglu::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena);
-  const Tensor gate = exec.arena.tensor(x.rows, w_.gate->rows());
-  const Tensor up = exec.arena.tensor(x.rows, w_.up->rows());
+  const std::size_t rows = x.shape.rows();
+  const Tensor gate = exec.arena.tensor(rows, w_.gate->rows());
+  const Tensor up = exec.arena.tensor(rows, w_.up->rows());
   matmul(exec, x, std::array{MatmulJob{w_.gate.get(), gate, or_null(w_.gate_bias)}, MatmulJob{w_.up.get(), up, or_null(w_.up_bias)}});
   gated(exec, activation_, gate, up, gate);
   matmul(exec, gate, std::array{MatmulJob{w_.down.get(), y, or_null(w_.down_bias)}});
