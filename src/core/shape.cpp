@@ -3,7 +3,8 @@
 namespace loom {
 
 Result<Shape> Shape::create(std::span<const std::size_t> extents) {
-  if (extents.empty() || extents.size() > kMaxRank) return fail(Code::ShapeMismatch, "a shape of rank {}: 1 to {} are possible", extents.size(), kMaxRank);
+  if (extents.empty() || extents.size() > kMaxRank)
+    return fail(Code::ShapeMismatch, "a shape of rank {}: 1 to {} are possible", extents.size(), kMaxRank);
   Shape s;
   s.rank_ = extents.size();
   s.elements_ = 1;

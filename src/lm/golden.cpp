@@ -5,6 +5,7 @@
 
 #include "core/philox.h"
 #include "dtypes/float16.h"
+#include "layers/golden.h"
 #include "lm/sampling.h"
 
 namespace loom {
@@ -216,7 +217,8 @@ Result<std::string> golden_table(const GoldenRun& run) {
     if (!digest) return at(c.name, std::move(digest).error());
     table += c.name + "\t" + *digest + "\n";
   }
-  return table;
+  LOOM_TRY(const std::string layers, layer_golden_table(run.isa.value_or(best_isa()), run.threads));
+  return table + layers;
 }
 
 std::string digest_of_text(const std::string& text) {

@@ -66,8 +66,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   const std::size_t hidden_size = net.shape_after(blocks_end - 1).cols(), head_rows = std::min(kHeadRows, s->chunk_rows_);
   LOOM_TRY(const Shape rows, Shape::create(std::array{s->chunk_rows_}));
   LOOM_TRY(const Shape head, Shape::create(std::array{head_rows, hidden_size}));
-  LOOM_TRY(s->arena_,
-           Arena::create(net.scratch_bytes(sizes, rows, 0, blocks_end) + tensor_bytes(s->chunk_rows_, hidden_size) + net.scratch_bytes(sizes, head, blocks_end, net.num_cells()) + 4096));
+  LOOM_TRY(s->arena_, Arena::create(net.scratch_bytes(sizes, rows, 0, blocks_end) + tensor_bytes(s->chunk_rows_, hidden_size) +
+                                    net.scratch_bytes(sizes, head, blocks_end, net.num_cells()) + 4096));
   LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
   LOOM_TRY(s->logits_, Buffer::create(logits));
   s->pass_caches_.reserve(s->slots_ * options.sequences);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kChunk = 128;  // output positions unfolded at a time: their patches stay in the second-level cache
 
-constexpr std::array<std::array<std::string_view, 3>, 2> kKinds = {{{"cnn1", "cnn2", "cnn3"}, {"convtransposed1", "convtransposed2", "convtransposed3"}}};
+constexpr std::array<std::array<std::string_view, 3>, 2> kKinds = {
+    {{"cnn1", "cnn2", "cnn3"}, {"convtransposed1", "convtransposed2", "convtransposed3"}}};
 
 }  // namespace
 
@@ -84,7 +85,8 @@ std::size_t Conv::resident_bytes() const {
 }
 
 void Conv::visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const {
-  for (std::size_t i = 0; i < weights_.size(); ++i) visit(config_.groups == 1 ? path + ".weight" : fmt::format("{}.weight.{}", path, i), *weights_[i]);
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    visit(config_.groups == 1 ? path + ".weight" : fmt::format("{}.weight.{}", path, i), *weights_[i]);
 }
 
 }  // namespace loom

@@ -24,7 +24,7 @@ struct ConvGeometry {
 };
 
 // Rows [first, first + patches.rows) of the patches of `channels` channels x [channels, in...]; patches.cols = channels * taps.
-void unfold(const Exec& exec, const ConvGeometry& geometry, const ConvGeometry::Axes& out, const float* x, std::size_t channels,
-            std::size_t first, Tensor patches);
+void unfold(const Exec& exec, const ConvGeometry& geometry, const ConvGeometry::Axes& out, const float* x, std::size_t channels, std::size_t first,
+            Tensor patches);
 
 }  // namespace loom
