@@ -6,6 +6,7 @@
 #include "core/philox.h"
 #include "core/sha256.h"
 #include "layers/conv/conv.h"
+#include "layers/pool/pool.h"
 #include "ops/all.h"
 
 namespace loom {
@@ -46,6 +47,13 @@ Result<GoldenLayer> conv_case(const std::string& name, DType dtype, std::size_t 
   return GoldenLayer{std::move(layer), shape};
 }
 
+Result<GoldenLayer> pool_case(bool average) {
+  PoolConfig c{.axes = 2, .average = average};
+  c.geometry.kernel = {1, 9, 9}, c.geometry.stride = {1, 3, 2}, c.geometry.padding = {0, 4, 3}, c.geometry.ceil_mode = true;
+  LOOM_TRY(LayerPtr layer, Pool::create(c));
+  return GoldenLayer{std::move(layer), Shape::of({2, 3, 17, 14})};
+}
+
 Result<std::string> forward_digest(const std::string& name, const GoldenLayer& c, ThreadPool& pool, const KernelTable& kernels) {
   const std::vector<float> x = seeded(name + "/x", c.input.elements());
   LOOM_TRY(const Shape out, c.layer->output_shape(c.input));
@@ -64,6 +72,12 @@ Result<std::string> layer_golden_table(Isa isa, int threads) {
   LOOM_TRY(const auto pool, ThreadPool::create(threads));
   LOOM_TRY(const KernelTable* kernels, kernels_for(isa));
   std::string table;
+  for (const bool average : {false, true}) {
+    const std::string name = average ? "avgpool forward" : "maxpool forward";
+    LOOM_TRY(const GoldenLayer c, pool_case(average));
+    LOOM_TRY(const std::string digest, forward_digest(name, c, *pool, *kernels));
+    table += name + "\t" + digest + "\n";
+  }
   for (const bool transposed : {false, true})
     for (std::size_t axes = 1; axes <= 3; ++axes)
       for (std::size_t t = 0; t < kNumTypes; ++t) {

@@ -9,7 +9,7 @@
 
 namespace loom {
 
-// "cnn2 forward int4" TAB digest, one line per kind and type.
+// "cnn2 forward int4" TAB digest, one line per kind and type; kinds without weights have one line.
 Result<std::string> layer_golden_table(Isa isa, int threads);
 
 }  // namespace loom
