@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "core/checked.h"
 #include "ops/all.h"
@@ -60,15 +59,18 @@ void KvCache::write(std::size_t kv_head, std::size_t position, const float* key,
 }
 
 void KvCache::forget(std::size_t begin, std::size_t end) {
-  const std::vector<float> zeros(config_.head_dim, 0.0f);
   for (std::size_t head = 0; head < config_.kv_heads; ++head)
     for (std::size_t p = std::max(begin, first_held(end)); p < end;) {
-      if (p % kCacheBlock == 0) {
+      const std::size_t in_block = p % kCacheBlock, dim = config_.head_dim;
+      if (in_block == 0) {
         std::fill_n(at(head, p / kCacheBlock), block_floats_, 0.0f);
         p += kCacheBlock;
-      } else {
-        write(head, p++, zeros.data(), zeros.data());
+        continue;
       }
+      float* k = keys(head, p / kCacheBlock) + in_block / 16 * dim * 16 + in_block % 16;
+      float* v = values(head, p / kCacheBlock) + in_block * 16;
+      for (std::size_t d = 0; d < dim; ++d) k[d * 16] = v[d / 16 * kCacheBlock * 16 + d % 16] = 0.0f;
+      ++p;
     }
 }
 
