@@ -108,6 +108,8 @@ FITS = {
     "log64": (lambda s: (2 * mp.atanh(s) / s - 2 - s * s * 2 / 3) / s**4, lambda s: s**4 / 2, square, mpf(0), mpf("0.172"), 7, 53),
     "sin64": (lambda x: (mp.sin(x) - x) / x**3, lambda x: x**3 / mp.sin(x), square, mpf(0), mp.pi / 4, 6, 53),
     "cos64": (lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, lambda x: x**4 / mp.cos(x), square, mpf(0), mp.pi / 4, 5, 53),
+    "erf64_small": (lambda x: mp.erf(x) / x - 1, lambda x: x / mp.erf(x), square, mpf(0), mpf(1), 12, 53),
+    "erf64_large": (lambda x: mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), lambda x: x - 1, mpf(1), mpf(6), 18, 53),
 }
 
 

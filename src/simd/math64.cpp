@@ -38,22 +38,45 @@ Pair multiply_exactly(double a, double b) {
   return {high, (((a1 * b1 - high) + a1 * b2) + a2 * b1) + a2 * b2};
 }
 
-// e^(x + low) for |x| < 800; infinity above the largest double, 0 below 2^-1022.
-double exp_pair(double x, double low) {
+// (a.high + a.low) / (b.high + b.low) to about 2^-100; the low parts are far below the high ones.
+Pair divide(Pair a, Pair b) {
+  const double q = a.high / b.high;
+  const Pair back = multiply_exactly(q, b.high);
+  return {q, (((a.high - back.high) - back.low) + (a.low - q * b.low)) / b.high};
+}
+// y * 2^n for a normal y: 0 below 2^-1022; infinity above the largest double, which only positive values reach.
+double scale(double y, std::int64_t n) {
+  const auto exponent = static_cast<std::int64_t>((bits(y) >> 52) & 0x7ff) + n;
+  if (exponent > 2046) return kInfinity;
+  if (exponent < 1) return 0;
+  return std::bit_cast<double>((bits(y) & 0x800fffffffffffffull) | (static_cast<std::uint64_t>(exponent) << 52));
+}
+
+struct Exponent {  // x + low = n ln 2 + r + lost with |r| <= 0.3466
+  double r, lost;
+  std::int64_t n;
+};
+Exponent reduce_exp(double x, double low) {  // |x| < 800
   const double shift = x * 0x1.71547652b82fep+0 + kRoundShift;
   const double n = shift - kRoundShift;
   const double t = x - n * 0x1.62e42fefa2p-1;  // 40 bits of ln 2: exact
   const double rest = low - n * 0x1.9ef35793c7673p-41;
-  const double r = t + rest, lost = (t - r) + rest;
-  const double tail = poly(r, 0.5, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e54bp-7, 0x1.6c16c16c0a434p-10, 0x1.a01a01b5f388ap-13,
-                           0x1.a01a01e89a8b4p-16, 0x1.71ddeab001984p-19, 0x1.27e44aa2c73abp-22, 0x1.af7442105fef7p-26, 0x1.205063d6172ebp-29);
-  const Pair sum = add_exactly(1.0, r);
-  const double y = sum.high + (sum.low + (lost + r * r * tail));
-  const auto exponent = static_cast<std::int64_t>(bits(y) >> 52) + static_cast<std::int64_t>(n);
-  if (exponent > 2046) return kInfinity;
-  if (exponent < 1) return 0;
-  return std::bit_cast<double>((bits(y) & 0x000fffffffffffffull) | (static_cast<std::uint64_t>(exponent) << 52));
+  const double r = t + rest;
+  return {r, (t - r) + rest, static_cast<std::int64_t>(n)};
 }
+// e^(r + lost) - 1 + rest for a rest of 0 or above |r| in size: e^(x + low) / 2^n for rest = 1.
+Pair exp_reduced(const Exponent& p, double rest) {
+  const double tail = poly(p.r, 0.5, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e54bp-7, 0x1.6c16c16c0a434p-10, 0x1.a01a01b5f388ap-13,
+                           0x1.a01a01e89a8b4p-16, 0x1.71ddeab001984p-19, 0x1.27e44aa2c73abp-22, 0x1.af7442105fef7p-26, 0x1.205063d6172ebp-29);
+  const Pair sum = add_exactly(rest, p.r);
+  return add_exactly(sum.high, sum.low + (p.lost + p.r * p.r * tail));
+}
+double exp_pair(double x, double low) {  // e^(x + low)
+  const Exponent p = reduce_exp(x, low);
+  return scale(exp_reduced(p, 1.0).high, p.n);
+}
+// e^x - 1 = 2^n (e^r - 1 + 1 - 2^-n): the last two are exact up to n = 53, later 2^-n is too small to matter. Not for n < -60.
+Pair expm1_reduced(const Exponent& p) { return exp_reduced(p, p.n > 60 ? 1.0 : 1.0 - power_of_two(static_cast<int>(-p.n))); }
 
 // log of a normal positive x to about 2^-65 of its size.
 Pair log_pair(double x) {
@@ -62,9 +85,7 @@ Pair log_pair(double x) {
   const auto e = static_cast<double>(k >> 52);
   const double f = std::bit_cast<double>((static_cast<std::uint64_t>(k) & 0x000fffffffffffffull) + base) - 1.0;
   const Pair d = add_exactly(2.0, f);
-  const double s = f / d.high;
-  const Pair back = multiply_exactly(s, d.high);
-  const double s_low = (((f - back.high) - back.low) - s * d.low) / d.high;
+  const auto [s, s_low] = divide({f, 0}, d);
 
   const Pair square = multiply_exactly(s, s);
   const double z = square.high, z_low = square.low + 2.0 * s * s_low;
@@ -193,6 +214,83 @@ double log64(double x) {
   if (is_tiny(x)) return -kInfinity;
   if (x < 0) return kNan;
   return x == kInfinity ? x : log_pair(x).high;
+}
+
+// From -37.43 down -1 is nearest.
+double expm1_64(double x) {
+  if (x != x) return kNan;
+  if (x > 710) return kInfinity;
+  if (x < -38) return -1;
+  if (is_tiny(x)) return 0;
+  const Exponent p = reduce_exp(x, 0);
+  return scale(expm1_reduced(p).high, p.n);
+}
+
+// log(u + lost) with u + lost = 1 + x exactly, by TwoSum; the square of lost / u is too small to matter.
+double log1p64(double x) {
+  if (x != x || x < -1) return kNan;
+  if (x == -1) return -kInfinity;
+  if (x == kInfinity) return x;
+  if (absolute(x) < 0x1p-54) return is_tiny(x) ? 0 : x;
+  const double u = 1.0 + x, back = u - 1.0;
+  const double lost = (1.0 - (u - back)) + (x - back);
+  const Pair log = log_pair(u);
+  return log.high + (log.low + lost / u);
+}
+
+// t / (t + 2) with t = e^2|x| - 1; from 19.06 on 1 is nearest.
+double tanh64(double x) {
+  if (x != x) return kNan;
+  const double a = absolute(x);
+  if (a < 0x1p-28) return is_tiny(x) ? 0 : x;
+  double y = 1;
+  if (a < 20) {
+    const Exponent p = reduce_exp(2 * a, 0);
+    const Pair reduced = expm1_reduced(p);
+    const double size = power_of_two(static_cast<int>(p.n));
+    const Pair t = {reduced.high * size, reduced.low * size};
+    const Pair d = t.high < 2 ? add_exactly(2, t.high) : add_exactly(t.high, 2);
+    const Pair q = divide(t, {d.high, d.low + t.low});
+    y = q.high + q.low;
+  }
+  return x < 0 ? -y : y;
+}
+
+// From e = e^-|x| on both sides, so that neither loses its small end: 1 / (1 + e) or e / (1 + e).
+double sigmoid64(double x) {
+  if (x != x) return kNan;
+  if (x > 40) return 1;
+  if (x < -709) return 0;
+  const Exponent p = reduce_exp(-absolute(x), 0);
+  const Pair e = exp_reduced(p, 1.0);
+  const double size = p.n < -100 ? 0.0 : power_of_two(static_cast<int>(p.n));
+  const Pair d = add_exactly(1.0, e.high * size);
+  const bool negative = x < 0;
+  const Pair q = divide(negative ? e : Pair{1, 0}, {d.high, d.low + e.low * size});
+  const double y = q.high + q.low;
+  return negative ? scale(y, p.n) : y;
+}
+
+// Odd polynomial below 1; above, 1 - e^q(|x| - 1) with q near log erfc; from 5.93 on 1 is nearest.
+double erf64(double x) {
+  if (x != x) return kNan;
+  if (is_tiny(x)) return 0;
+  const double a = absolute(x);
+  double y = 1;
+  if (a < 0x1p-28) {
+    y = a * 0x1.20dd750429b6dp+0;  // 2 / sqrt(pi); the polynomial's product could be subnormal
+  } else if (a < 1) {
+    y = a + a * poly(a * a, 0x1.06eba8214db69p-3, -0x1.812746b037a25p-2, 0x1.ce2f21a0458d5p-4, -0x1.b82ce31354ae6p-6, 0x1.565bcd2c5ba63p-8,
+                     -0x1.c02db9315f2e6p-11, 0x1.f9a3b9151c03cp-14, -0x1.f4dcebe38be0bp-17, 0x1.ba68c54002bedp-20, -0x1.638ddd351657fp-23,
+                     0x1.130fa3223c70cp-26, -0x1.c448f167a0abap-30, 0x1.3afdf1d95fec7p-33);
+  } else if (a < 6) {
+    const double q = poly(a - 1, -0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c23cp+1, -0x1.afabc11a29353p-1, -0x1.5477f09c1dc93p-5, 0x1.48c9d3ebd3571p-7,
+                          -0x1.033f656e70ba3p-9, 0x1.f1b363fae0c45p-13, 0x1.b8e3bd37d69dfp-16, -0x1.c7b583e57fb31p-16, 0x1.42a0241037a02p-17,
+                          -0x1.158ae7b8bb271p-19, 0x1.438aa58dbebf0p-23, 0x1.8b621be7051d4p-24, -0x1.a6b72b725521ap-25, 0x1.dc4f3703371dap-27,
+                          -0x1.642f890424ec8p-29, 0x1.6152222a3fb97p-32, -0x1.a6804d083a4ffp-36, 0x1.ccd3131b162ecp-41);
+    y = 1 - exp_pair(q, 0);
+  }
+  return x < 0 ? -y : y;
 }
 
 double sin64(double x) {

@@ -42,6 +42,12 @@ MathDigest digest64(const char* name, const F& f) {
   return finish(name, hash);
 }
 
+constexpr struct {
+  const char* name;
+  double (*run)(double);
+} kFunctions64[] = {{"exp64", exp64},         {"expm1_64", expm1_64}, {"log64", log64}, {"log1p64", log1p64}, {"tanh64", tanh64},
+                    {"sigmoid64", sigmoid64}, {"erf64", erf64},       {"sin64", sin64}, {"cos64", cos64}};
+
 }  // namespace
 
 std::vector<MathDigest> math_digests(const MathKernels& kernels) {
@@ -72,11 +78,10 @@ std::vector<MathDigest> math_digests(const MathKernels& kernels) {
 }
 
 std::vector<MathDigest> math64_digests() {
-  return {digest64("exp64", [](std::uint32_t i) { return exp64(input64(i, 0)); }),
-          digest64("log64", [](std::uint32_t i) { return log64(input64(i, 0)); }),
-          digest64("sin64", [](std::uint32_t i) { return sin64(input64(i, 0)); }),
-          digest64("cos64", [](std::uint32_t i) { return cos64(input64(i, 0)); }),
-          digest64("pow64", [](std::uint32_t i) { return pow64(input64(i, 0), input64(i, 1)); })};
+  std::vector<MathDigest> digests;
+  for (const auto& f : kFunctions64) digests.push_back(digest64(f.name, [&f](std::uint32_t i) { return f.run(input64(i, 0)); }));
+  digests.push_back(digest64("pow64", [](std::uint32_t i) { return pow64(input64(i, 0), input64(i, 1)); }));
+  return digests;
 }
 
 const std::vector<MathDigest>& golden_math_digests() {
@@ -99,7 +104,12 @@ const std::vector<MathDigest>& golden_math_digests() {
 const std::vector<MathDigest>& golden_math64_digests() {
   static const std::vector<MathDigest> golden = {
       {"exp64", "724dcfdef8ce76b2944ed7b2656f9effe01b4db56e6041ed7ea57032c3be9159"},
+      {"expm1_64", "19886d52221061d9de020d74c754ee85fa6d37fa9ccfb4cbe303364447bff8d6"},
       {"log64", "a7694ecc00845107341b81b4ae98902a8b0c636ad995cb077d5367f5132545c3"},
+      {"log1p64", "36995d1a80fd9552a0bc56a01f8f48530638fccef47c51d8af39f2e39b158245"},
+      {"tanh64", "3227344e5d85d89e5958ac1e40f6c8165cc98b4a01d0264d0ef11e70f9bbd0af"},
+      {"sigmoid64", "d3ba0e692473b8d937ef8e8958c0a073767d38a64f19f94e2f5eecde330d14b0"},
+      {"erf64", "ce68edf6bd975d85f5657b8143670bd1d237d42a30c1b2f906baef9a151a494d"},
       {"sin64", "ccdab2834a3ba31dbd7cdc4f7a1994e5a9459a58aead182cd2ddbf60ef50601b"},
       {"cos64", "6b59832940e4aa78e81f0a002d2937729d8aa84bff2bcf483f02f856d7377556"},
       {"pow64", "9996bd394918b24399b131e517558a56f00227f3c2c9b9af8003ac4c7e2937a7"},

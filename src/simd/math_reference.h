@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "simd/math64.h"
 #include "simd/math_kernels.h"
 
 namespace loom::reference {
@@ -27,6 +28,23 @@ inline const Function kFunctions[] = {
     {"tanh", &MathKernels::tanh, [](double x) { return std::tanh(x); }}, {"sigmoid", &MathKernels::sigmoid, sigmoid},
     {"erf", &MathKernels::erf, [](double x) { return std::erf(x); }},    {"sin", &MathKernels::sin, [](double x) { return std::sin(x); }},
     {"cos", &MathKernels::cos, [](double x) { return std::cos(x); }},    {"rsqrt", &MathKernels::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }},
+};
+
+struct Function64 {
+  const char* name;
+  double (*run)(double);
+  long double (*exact)(long double);  // 64 bits or more on the machines that measure: known to about 2^-10 ulp of f64
+};
+
+inline long double sigmoid_long(long double x) {
+  const long double e = std::exp(-std::fabs(x));
+  return (x < 0 ? e : 1.0L) / (1.0L + e);
+}
+
+inline const Function64 kFunctions64[] = {
+    {"exp64", exp64, std::exp},       {"expm1_64", expm1_64, std::expm1}, {"log64", log64, std::log},
+    {"log1p64", log1p64, std::log1p}, {"tanh64", tanh64, std::tanh},      {"sigmoid64", sigmoid64, sigmoid_long},
+    {"erf64", erf64, std::erf},       {"sin64", sin64, std::sin},         {"cos64", cos64, std::cos},
 };
 
 // A subnormal counts as 0, and a zero has no sign.

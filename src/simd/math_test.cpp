@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cstring>
 
@@ -281,6 +282,9 @@ TEST(Math, N_3_pow_special_values) {
       }
 }
 
+std::uint64_t word64(double x) { return std::bit_cast<std::uint64_t>(x); }
+double real64(std::uint64_t w) { return std::bit_cast<double>(w); }
+
 double ulps64(double y, long double exact) {
   const double rounded = static_cast<double>(exact);
   if (rounded != rounded) return std::bit_cast<std::uint64_t>(y) == 0x7ff8000000000000ull ? 0 : 1e9;
@@ -289,37 +293,104 @@ double ulps64(double y, long double exact) {
   return static_cast<double>(std::fabs(y - exact) / std::ldexp(1.0L, std::ilogb(exact) - 52));
 }
 
-TEST(Math64, N_3_two_ulp_and_special_values) {
-  static_assert(LDBL_MANT_DIG >= 64 || LDBL_MANT_DIG == 53);  // with 53 bits the reference itself adds half an ulp
-  const double inf = INFINITY, nan = NAN;
-  std::vector<double> x = {0.0,        -0.0,
-                           1.0,        -1.0,
-                           inf,        -inf,
-                           nan,        0x1p-1074,
-                           -0x1p-1074, 0x1p-1022,
-                           -0x1p-1022, 710.0,
-                           709.78,     -708.3,
-                           -708.5,     -745.0,
-                           0x1p20,     0x1.fffffffffffffp19,
-                           1e300,      6381956970095103.0 * 0x1p797,
-                           DBL_MAX};
+// Random bits, sizes around 1, 32, 750 and 2^20, multiples of pi/2; both signs and three neighbours on each side of: every power
+// of two and 1 + every power of two (both also negated), the switch points of the functions, half-way points of exp's reduction.
+std::vector<double> inputs64() {
+  std::vector<double> x;
   for (std::uint32_t i = 0; i < 200000; ++i) {
     const PhiloxBlock r = philox4x32(4, {i, 0, 0, 0});
     const double unit = static_cast<double>(static_cast<std::int64_t>(std::uint64_t{r[0]} << 32 | r[1])) * 0x1p-63;
-    x.push_back(unit * (i % 3 == 0 ? 1 : i % 3 == 1 ? 750 : 0x1p20));
+    x.push_back(unit * std::array{1.0, 32.0, 750.0, 0x1p20}[i % 4]);
     x.push_back(std::bit_cast<double>(std::uint64_t{r[2]} << 32 | r[3]));
     x.push_back(static_cast<double>(r[2] >> 8) * 1.57079632679489661923);
   }
-  const struct {
-    const char* name;
-    double (*run)(double);
-    long double (*exact)(long double);
-  } functions[] = {{"exp64", exp64, std::exp}, {"log64", log64, std::log}, {"sin64", sin64, std::sin}, {"cos64", cos64, std::cos}};
-  for (const auto& f : functions)
+  std::vector<double> centres = {0.84375,  1,      5.9216,    6,           18.7,
+                                 19.06,    20,     36.74,     37.43,       38,
+                                 40,       708.39, 708.4,     708.5,       709,
+                                 709.78,   710,    745,       1e300,       DBL_MAX,
+                                 INFINITY, NAN,    0x1p-1074, 0x0.8p-1022, 6381956970095103.0 * 0x1p797};
+  for (int e = -1022; e < 1024; ++e) centres.push_back(std::ldexp(1.0, e)), centres.push_back(std::ldexp(0x1.6a09e667f3bcdp-1, e));
+  for (int e = -52; e < 52; ++e) centres.push_back(1 + std::ldexp(1.0, e)), centres.push_back(1 - std::ldexp(1.0, e));
+  for (int n = 0; n < 1024; ++n) centres.push_back((n + 0.5) * 0.69314718055994530942);
+  for (const double c : centres)
+    for (std::uint64_t d = 0; d < 7; ++d)
+      for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{1} << 63}) x.push_back(real64((word64(c) + d - 3) ^ sign));
+  return x;
+}
+
+TEST(Math64, N_3_two_ulp_over_samples_and_boundaries) {
+  static_assert(LDBL_MANT_DIG >= 64 || LDBL_MANT_DIG == 53);  // with 53 bits the reference itself adds half an ulp
+  const std::vector<double> x = inputs64();
+  for (const auto& f : reference::kFunctions64)
     for (const double v : x) {
       const double in = std::fabs(v) < 0x1p-1022 ? 0.0 : v;
-      ASSERT_LE(ulps64(f.run(v), f.exact(in)), 2.0) << f.name << " of " << std::hexfloat << v;
+      ASSERT_LE(ulps64(f.run(v), f.exact(in)), 2.0) << f.name << " of " << std::hexfloat << v << ": " << f.run(v);
     }
+}
+
+TEST(Math64, N_1_2_flushing_changes_no_bit) {
+  if (!FlushSubnormals::kWorks) GTEST_SKIP() << "no flush mode on this machine kind";
+  std::vector<double> x = inputs64();
+  for (std::uint64_t i = 0; i < 1u << 16; ++i)  // where subnormals would come from: the smallest normals and the subnormals
+    x.push_back(real64((i * 0x3fffff00000dull & 0x007fffffffffffffull) | (i << 63)));
+  std::vector<double> y(x.size()), flushed(x.size());
+  const auto expect_same = [&](const char* name, const auto& f) {
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = f(i);
+    {
+      const FlushSubnormals flush;
+      for (std::size_t i = 0; i < x.size(); ++i) flushed[i] = f(i);
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(word64(y[i]), word64(flushed[i])) << name << " at 0x" << std::hex << word64(x[i]);
+  };
+  for (const auto& f : reference::kFunctions64) expect_same(f.name, [&](std::size_t i) { return f.run(x[i]); });
+  expect_same("pow64", [&](std::size_t i) { return pow64(x[i], x[(i * 40503 + 7) % x.size()]); });
+}
+
+TEST(Math64, N_3_special_values) {
+  const double inf = INFINITY, tiny = 0x0.8p-1022, least = 0x1p-1022;
+  const struct {
+    double (*f)(double);
+    double x, y;
+  } rows[] = {{exp64, 0.0, 1},         {exp64, -tiny, 1},     {exp64, inf, inf},      {exp64, -inf, 0},           {exp64, -708.4, 0},
+              {exp64, 709.79, inf},    {expm1_64, -0.0, 0},   {expm1_64, -tiny, 0},   {expm1_64, -least, -least}, {expm1_64, inf, inf},
+              {expm1_64, 709.79, inf}, {expm1_64, -inf, -1},  {expm1_64, -37.5, -1},  {log64, -0.0, -inf},        {log64, -tiny, -inf},
+              {log64, 1, 0},           {log64, inf, inf},     {log1p64, -0.0, 0},     {log1p64, -tiny, 0},        {log1p64, -least, -least},
+              {log1p64, -1, -inf},     {log1p64, inf, inf},   {tanh64, -0.0, 0},      {tanh64, -tiny, 0},         {tanh64, -least, -least},
+              {tanh64, inf, 1},        {tanh64, -inf, -1},    {tanh64, 19.1, 1},      {sigmoid64, -0.0, 0.5},     {sigmoid64, -tiny, 0.5},
+              {sigmoid64, inf, 1},     {sigmoid64, -inf, 0},  {sigmoid64, -708.4, 0}, {sigmoid64, 37.5, 1},       {erf64, -0.0, 0},
+              {erf64, -tiny, 0},       {erf64, inf, 1},       {erf64, -inf, -1},      {erf64, 5.93, 1},           {sin64, -0.0, 0},
+              {sin64, -tiny, 0},       {sin64, least, least}, {cos64, -0.0, 1},       {cos64, -tiny, 1}};
+  for (const auto& row : rows) EXPECT_EQ(word64(row.f(row.x)), word64(row.y)) << "row " << &row - rows << ": " << row.f(row.x);
+  constexpr std::uint64_t kNan64 = 0x7ff8000000000000ull;
+  for (const auto f : {log64, log1p64})
+    for (const double x : {-inf, -1.5, -DBL_MAX}) EXPECT_EQ(word64(f(x)), kNan64);
+  for (const auto f : {sin64, cos64})
+    for (const double x : {-inf, inf}) EXPECT_EQ(word64(f(x)), kNan64);
+  for (const auto& f : reference::kFunctions64)
+    for (const std::uint64_t nan : {0x7ff8000000000000ull, 0xfff8000000000000ull, 0x7ff0000000000001ull, 0xffffffffffffffffull})
+      EXPECT_EQ(word64(f.run(real64(nan))), kNan64) << f.name;
+}
+
+TEST(Math64, N_3_shape_of_the_functions) {
+  std::vector<double> x = inputs64();
+  std::erase_if(x, [](double v) { return v != v; });
+  std::sort(x.begin(), x.end());
+  for (const auto& f : reference::kFunctions64) {
+    const std::string_view name = f.name;
+    const bool odd = name == "tanh64" || name == "erf64" || name == "sin64";
+    const bool rises = name != "sin64" && name != "cos64" && !name.starts_with("log");
+    double last = -INFINITY;
+    for (const double v : x) {
+      const double y = f.run(v);
+      if (odd && std::isfinite(v)) {
+        ASSERT_EQ(y, -f.run(-v)) << name << " is odd: " << v;
+        ASSERT_LE(std::fabs(y), 1) << name << " " << v;
+      }
+      if (!rises || v - last <= std::fabs(v) * 0x1p-48) continue;  // neighbours may fall by an ulp
+      ASSERT_GE(y, f.run(last)) << name << " falls at " << std::hexfloat << v;
+      last = v;
+    }
+  }
 }
 
 TEST(Math64, N_3_pow_for_rotary_angles_and_special_values) {
