@@ -78,7 +78,7 @@ double exp_pair(double x, double low) {  // e^(x + low)
 // e^x - 1 = 2^n (e^r - 1 + 1 - 2^-n): the last two are exact up to n = 53, later 2^-n is too small to matter. Not for n < -60.
 Pair expm1_reduced(const Exponent& p) { return exp_reduced(p, p.n > 60 ? 1.0 : 1.0 - power_of_two(static_cast<int>(-p.n))); }
 
-// log of a normal positive x to about 2^-65 of its size.
+// log of a normal positive x to 2^-61 of its size (measured: 2^-61.8, where f is largest); pow multiplies that by up to 710.
 Pair log_pair(double x) {
   constexpr std::uint64_t base = 0x3fe6a09e667f3bcdull;  // sqrt 1/2
   const auto k = static_cast<std::int64_t>(bits(x) - base);

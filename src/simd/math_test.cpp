@@ -400,6 +400,12 @@ TEST(Math64, N_3_pow_for_rotary_angles_and_special_values) {
         const double y = -2.0 * i / rotary;
         ASSERT_LE(ulps64(pow64(theta, y), std::pow(static_cast<long double>(theta), static_cast<long double>(y))), 1.0) << theta << " " << y;
       }
+  for (std::uint32_t i = 0; i < 100000; ++i) {  // results over the whole range
+    const PhiloxBlock r = philox4x32(5, {i, 0, 0, 0});
+    const double x = real64((std::uint64_t{1 + r[0] % 2046} << 52) | (std::uint64_t{r[0] >> 12} << 32) | r[1]);
+    const double y = static_cast<double>(static_cast<std::int64_t>(std::uint64_t{r[2]} << 32 | r[3])) * 0x1p-63 * 745 / std::log(x);
+    ASSERT_LE(ulps64(pow64(x, y), std::pow(static_cast<long double>(x), static_cast<long double>(y))), 2.0) << std::hexfloat << x << " " << y;
+  }
   const double inf = INFINITY;
   const double values[] = {0.0,        -0.0,   1.0,         -1.0,    2.0,      -2.0,    3.0,         -3.0,       0.5,          -0.5,
                            inf,        -inf,   NAN,         DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074,   -0x1p-1074, 0x1p52 - 0.5, 0x1p52 + 1,
