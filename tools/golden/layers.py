@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""Golden values of layers from PyTorch in f64, forward and gradients: tests/golden/layers/<family>.json.
+
+usage: layers.py OUT_DIR [family ...]      (needs torch; every file states its version)
+"""
+import pathlib
+import sys
+
+import torch
+
+import layers_case
+import layers_dense
+
+FAMILIES = {
+    "dense": layers_dense.dense_cases,
+    "norms": layers_dense.norm_cases,
+}
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    for family in sys.argv[2:] or FAMILIES:
+        path = pathlib.Path(sys.argv[1]) / f"{family}.json"
+        cases = list(FAMILIES[family]())
+        layers_case.write(path, cases)
+        print(f"{path}: {len(cases)} cases, {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
