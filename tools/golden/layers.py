@@ -10,10 +10,13 @@ import torch
 
 import layers_case
 import layers_dense
+import layers_spatial
 
 FAMILIES = {
     "dense": layers_dense.dense_cases,
     "norms": layers_dense.norm_cases,
+    "conv": layers_spatial.conv_cases,
+    "pool": layers_spatial.pool_cases,
 }
 
 
