@@ -10,6 +10,7 @@ import torch
 
 import layers_case
 import layers_dense
+import layers_recurrent
 import layers_spatial
 
 FAMILIES = {
@@ -17,6 +18,9 @@ FAMILIES = {
     "norms": layers_dense.norm_cases,
     "conv": layers_spatial.conv_cases,
     "pool": layers_spatial.pool_cases,
+    "rnn": layers_recurrent.rnn_cases,
+    "lstm": layers_recurrent.lstm_cases,
+    "gru": layers_recurrent.gru_cases,
 }
 
 
