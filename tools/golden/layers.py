@@ -10,6 +10,8 @@ import torch
 
 import layers_case
 import layers_dense
+import layers_feed
+import layers_mha
 import layers_recurrent
 import layers_spatial
 
@@ -21,6 +23,9 @@ FAMILIES = {
     "rnn": layers_recurrent.rnn_cases,
     "lstm": layers_recurrent.lstm_cases,
     "gru": layers_recurrent.gru_cases,
+    "swiglu": layers_feed.swiglu_cases,
+    "embedding": layers_feed.embedding_cases,
+    "mha": layers_mha.mha_cases,
 }
 
 
