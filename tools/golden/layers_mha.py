@@ -129,13 +129,17 @@ def one(label, x, heads=2, lengths=None, external=None, **options):
     return case(f"mha {label}", layer, x, **given)
 
 
+def small(label, x=(2, 5, 4), **options):
+    return one(label, list(x), head_dim=4, **options)
+
+
 def mha_cases():
-    plain, no_rope = [2, 5, 8], {"rope": False}
+    plain = [2, 5, 8]
     llama3 = {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64}
     yarn = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 64}
     everything = {"qkv_bias": True, "out_bias": True, "qk_norm": "head", "inner_norm": True, "num_kv_heads": 2, "partial_rotary_factor": 0.5}
-    yield one("causal, no rope", plain, **no_rope)
-    yield one("not causal, no rope", plain, causal=False, **no_rope)
+    yield one("causal, no rope", plain, rope=False)
+    yield one("not causal, no rope", plain, causal=False, rope=False)
     yield one("rope half", plain)
     yield one("rope interleaved", plain, rope_style="interleaved")
     yield one("not causal, rope half", plain, causal=False)
@@ -146,33 +150,33 @@ def mha_cases():
     yield one("67 features, one head of 2", [1, 3, 67], heads=1, head_dim=2)
     yield one("one head of 66", [1, 3, 2], heads=1, head_dim=66)
     for style in ("half", "interleaved"):
-        yield one(f"partial_rotary_factor 0.5 {style}", plain, partial_rotary_factor=0.5, rope_style=style)
+        yield small(f"partial_rotary_factor 0.5 {style}", partial_rotary_factor=0.5, rope_style=style)
     yield one("gqa 4/2", plain, heads=4, num_kv_heads=2)
     yield one("gqa 4/1", plain, heads=4, num_kv_heads=1)
     yield one("gqa 4/2, head_dim 4 of d 6", [2, 4, 6], heads=4, num_kv_heads=2, head_dim=4)
     yield one("head_dim 6 of d 5", [2, 4, 5], head_dim=6)
-    yield one("output_dim 3", plain, output_dim=3)
-    yield one("qkv_bias", plain, qkv_bias=True)
-    yield one("out_bias", plain, out_bias=True)
-    yield one("qk_norm head", plain, qk_norm="head")
-    yield one("qk_norm full", plain, qk_norm="full")
-    yield one("qk_norm full gqa 4/2 eps", plain, heads=4, num_kv_heads=2, qk_norm="full", rms_norm_eps=0.125)
+    yield small("output_dim 3", output_dim=3)
+    yield small("qkv_bias", qkv_bias=True)
+    yield small("out_bias", out_bias=True)
+    yield small("qk_norm head", qk_norm="head")
+    yield small("qk_norm full", qk_norm="full")
+    yield small("qk_norm full gqa 4/2 eps", heads=4, num_kv_heads=2, qk_norm="full", rms_norm_eps=0.125)
     yield one("sliding_window 3", [1, 9, 8], sliding_window=3)
-    yield one("sliding_window 1", plain, sliding_window=1)
-    yield one("logit_softcap", plain, logit_softcap=2)
-    yield one("logit_softcap gqa 4/1 sliding_window 2", plain, heads=4, num_kv_heads=1, logit_softcap=0.5, sliding_window=2)
-    yield one("attn_scale", plain, attn_scale=0.25)
-    yield one("inner_norm", plain, inner_norm=True)
-    yield one("padding mask", [3, 5, 8], lengths=[3, 5, 1])
-    yield one("padding mask, not causal", [3, 5, 8], lengths=[3, 5, 1], causal=False)
-    yield one("padding mask, logit_softcap", [2, 5, 8], lengths=[4, 2], logit_softcap=2)
+    yield small("sliding_window 1", sliding_window=1)
+    yield small("logit_softcap", logit_softcap=2)
+    yield small("logit_softcap gqa 4/1 sliding_window 2", heads=4, num_kv_heads=1, logit_softcap=0.5, sliding_window=2)
+    yield small("attn_scale", attn_scale=0.25)
+    yield small("inner_norm", inner_norm=True)
+    yield small("padding mask", [3, 5, 4], lengths=[3, 5, 1])
+    yield small("padding mask, not causal", [3, 5, 4], lengths=[3, 5, 1], causal=False)
+    yield small("padding mask, logit_softcap", lengths=[4, 2], logit_softcap=2)
     yield one("cross", plain, external=[2, 7, 8])
-    yield one("cross padding mask", plain, external=[2, 3, 8], lengths=[2, 3])
-    yield one("cross gqa 4/2 biases", plain, heads=4, num_kv_heads=2, external=[2, 6, 8], qkv_bias=True, out_bias=True)
-    yield one("cross qk_norm head", plain, external=[2, 3, 8], qk_norm="head")
-    yield one("rope_scaling linear", [1, 9, 8], rope_scaling={"type": "linear", "factor": 4})
-    # theta 100 puts one frequency of the four into each of llama3's three bands.
-    yield one("rope_scaling llama3", [1, 9, 16], heads=1, head_dim=8, rope_theta=100, rope_scaling=llama3)
-    yield one("rope_scaling yarn", [1, 9, 16], heads=1, head_dim=8, rope_theta=100, rope_scaling=yarn)
-    yield one("everything", plain, heads=4, head_dim=4, **everything)
-    yield one("everything interleaved, sliding_window 2, softcap", plain, heads=4, head_dim=4, rope_style="interleaved", sliding_window=2, logit_softcap=2, **everything)
+    yield small("cross padding mask", external=[2, 3, 4], lengths=[2, 3])
+    yield small("cross gqa 4/2 biases", heads=4, num_kv_heads=2, external=[2, 6, 4], qkv_bias=True, out_bias=True)
+    yield small("cross qk_norm head", external=[2, 3, 4], qk_norm="head")
+    yield small("rope_scaling linear", [1, 9, 4], rope_scaling={"type": "linear", "factor": 4})
+    # theta 100 spreads the four frequencies over llama3's three bands.
+    yield one("rope_scaling llama3", [1, 9, 4], heads=1, head_dim=8, rope_theta=100, rope_scaling=llama3)
+    yield one("rope_scaling yarn", [1, 9, 4], heads=1, head_dim=8, rope_theta=100, rope_scaling=yarn)
+    yield small("everything", heads=4, **everything)
+    yield small("everything interleaved, sliding_window 2, softcap", heads=4, rope_style="interleaved", sliding_window=2, logit_softcap=2, **everything)
