@@ -13,6 +13,7 @@ import layers_dense
 import layers_feed
 import layers_mha
 import layers_recurrent
+import layers_softmax
 import layers_spatial
 
 FAMILIES = {
@@ -26,6 +27,8 @@ FAMILIES = {
     "swiglu": layers_feed.swiglu_cases,
     "embedding": layers_feed.embedding_cases,
     "mha": layers_mha.mha_cases,
+    "softmax": layers_softmax.softmax_cases,
+    "kmeans": layers_softmax.kmeans_cases,
 }
 
 
