@@ -9,6 +9,7 @@ import sys
 import torch
 
 import layers_case
+import layers_containers
 import layers_dense
 import layers_feed
 import layers_mha
@@ -29,6 +30,8 @@ FAMILIES = {
     "mha": layers_mha.mha_cases,
     "softmax": layers_softmax.softmax_cases,
     "kmeans": layers_softmax.kmeans_cases,
+    "sequential": layers_containers.sequential_cases,
+    "parallel": layers_containers.parallel_cases,
 }
 
 

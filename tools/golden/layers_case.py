@@ -58,15 +58,6 @@ def forward_of(layer, w, call):
     return KINDS[layer["type"]][1](layer, w, call)
 
 
-def child(w, prefix):
-    """The weights under "prefix.", without it."""
-    return {name[len(prefix) + 1:]: value for name, value in w.items() if name.startswith(prefix + ".")}
-
-
-def with_x(call, x):
-    return SimpleNamespace(**{**vars(call), "x": x})
-
-
 def stored(value, dtype):
     values = value.detach().numpy()
     if dtype == "f32" and not numpy.array_equal(values, values.astype(numpy.float32).astype(numpy.float64)):
