@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """Golden values of layers from PyTorch in f64, forward and gradients: tests/golden/layers/<family>.json.
 
-usage: layers.py OUT_DIR [family ...]      (needs torch; every file states its version)
+usage: layers.py OUT_DIR [family ...]      (needs torch and numpy; every file states their versions)
+
+A file is {"made_by", "versions", "cases"}, one case per line: name, layer (its JSON spec), training, x, external, lengths, state, mask, weights, y,
+y_state, dy, dx, d_external, grads, after; what a case lacks is absent. A tensor is {"shape", "f32" or "f64": base64 of little-endian values}:
+what goes in is exact in f32, what is expected is f64. `mask` is 1 where a key (mha: [B, keys]) or an entry (softmax: [rows, n]) is seen.
+Names and layouts of weights: engine section 3; a container's child has its index as prefix, the filter gate "gate".
 """
 import pathlib
 import sys

@@ -114,7 +114,8 @@ def sequential_cases():
         yield case(f"sequential {label}rank 1", chain(norm, dense(6, 6), **options), [6])
         yield case(f"sequential {label}no children", chain(**options), [2, 3])
         yield case(f"sequential {label}disabled child", chain(norm, dense(6, 6, is_disabled=True), dense(6, 6, activation="tanh"), **options), [2, 6])
-    yield case("sequential nested", chain(norm, chain(dense(6, 17, activation="silu"), chain(norm | {"input_height": 17}, dense(17, 6), residual=False)), dense(6, 3)), [3, 6])
+    inner = chain(dense(6, 17, activation="silu"), chain(norm | {"input_height": 17}, dense(17, 6), residual=False))
+    yield case("sequential nested", chain(norm, inner, dense(6, 3)), [3, 6])
     mha = {"type": "mha", "d_model": 6, "num_heads": 2, "head_dim": 4, "num_kv_heads": 1}
     swiglu = {"type": "swiglu", "input_height": 6, "output_height": 10}
     yield case("sequential decoder block", chain(chain(norm, mha, residual=True), chain(norm, swiglu, residual=True)), [2, 5, 6])
@@ -152,8 +153,8 @@ def combine_cases():
     yield one("concat rank 1", branch_set(), [5], combine_mode="concat")
     yield one("concat_axis 1", branch_set(), [2, 3, 5], combine_mode="concat", concat_axis=1)
     conv = {"type": "cnn2", "input_channels": 2, "input_height": 4, "input_width": 3}
-    yield one("concat_axis 1 of convolutions", [{**conv, "filters": 3, "kernel_size": 1}, {**conv, "filters": 2, "kernel_size": 3, "padding": 1}], [2, 2, 4, 3],
-              combine_mode="concat", concat_axis=1)
+    convs = [{**conv, "filters": 3, "kernel_size": 1}, {**conv, "filters": 2, "kernel_size": 3, "padding": 1}]
+    yield one("concat_axis 1 of convolutions", convs, [2, 2, 4, 3], combine_mode="concat", concat_axis=1)
     yield one("concat flatten", [dense(5, 2), dense(5, 4)], [2, 3, 5], combine_mode="concat", flatten=True)
     for mode in ("add", "avg"):
         yield one(mode, branch_set(), [3, 5], combine_mode=mode)
@@ -166,7 +167,8 @@ def combine_cases():
     yield one("grid_scatter by default", branch_set(), [3, 5], combine_mode="grid_scatter")
     for layout in ("flat", "grid", "channels_first"):
         yield one(f"grid_scatter {layout}", spread, [2, 5], combine_mode="grid_scatter", scatter_grid=grid, scatter_layout=layout)
-    yield one("grid_scatter default cells of a larger grid, rank 3", branch_set(), [2, 3, 5], combine_mode="grid_scatter", scatter_grid={"depth": 1, "rows": 2, "cols": 2})
+    square = {"depth": 1, "rows": 2, "cols": 2}
+    yield one("grid_scatter default cells of a larger grid, rank 3", branch_set(), [2, 3, 5], combine_mode="grid_scatter", scatter_grid=square)
     disabled = branch_set()
     disabled[1]["is_disabled"] = True
     for mode in ("concat", "add", "avg", "grid_scatter"):
@@ -192,8 +194,8 @@ def filter_cases():
     yield routed("sample of sequence kinds", shape, sequences, dense(5, 2), gate_scope="sample")
     yield routed("deep gate", shape, gate=chain(dense(5, 6, activation="tanh"), dense(6, 3)), top_k=2)
     soft = {"type": "softmax", "input_height": 3}
-    for label, softmax in (("softmax", soft), ("sparse softmax", {**soft, "softmax_type": "sparse"}), ("entmax", {**soft, "softmax_type": "entmax", "entmax_alpha": 1.5})):
-        yield routed(f"gate that ends in {label}", [4, 5], gate=chain(dense(5, 3), softmax))
+    for variant in ("standard", "sparse", "entmax"):
+        yield routed(f"gate that ends in {variant} softmax", [4, 5], gate=chain(dense(5, 3), {**soft, "softmax_type": variant}))
     yield routed("gate that ends in softmax, top_k 2", [4, 5], gate=chain(dense(5, 3), soft), top_k=2)
     disabled = branch_set()
     disabled[1]["is_disabled"] = True

@@ -37,7 +37,8 @@ def position_embedding(layer, w, call):
 
 
 def swiglu_cases():
-    for d, n, lead in ((1, 1, [2]), (4, 17, [3]), (17, 4, [2]), (33, 5, [2]), (3, 67, [2]), (130, 2, [2]), (3, 33, [17]), (5, 6, []), (5, 6, [2, 3]), (5, 6, [2, 1, 2])):
+    for d, n, lead in ((1, 1, [2]), (4, 17, [3]), (17, 4, [2]), (33, 5, [2]), (3, 67, [2]), (130, 2, [2]), (3, 33, [17]), (5, 6, []),
+                       (5, 6, [2, 3]), (5, 6, [2, 1, 2])):
         yield case(f"swiglu {d} by {n} lead {lead}", {"type": "swiglu", "input_height": d, "output_height": n}, [*lead, d])
     for activation in ("silu", "gelu", "relu2", "gelu_exact", "sigmoid"):
         for bias in (False, True):
