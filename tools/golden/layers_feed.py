@@ -41,10 +41,10 @@ def swiglu_cases():
                        (5, 6, [2, 3]), (5, 6, [2, 1, 2])):
         yield case(f"swiglu {d} by {n} lead {lead}", {"type": "swiglu", "input_height": d, "output_height": n}, [*lead, d])
     for activation in ("silu", "gelu", "relu2", "gelu_exact", "sigmoid"):
-        for bias in (False, True):
-            for inner_norm in (False, True):
-                layer = {"type": "swiglu", "input_height": 5, "output_height": 9, "activation": activation, "bias": bias, "inner_norm": inner_norm}
-                yield case(f"swiglu {activation} bias {bias} inner_norm {inner_norm}", layer, [3, 5])
+        pairs = ((False, False), (True, False), (False, True), (True, True)) if activation in ("silu", "gelu", "relu2") else ((True, False),)
+        for bias, inner_norm in pairs:
+            layer = {"type": "swiglu", "input_height": 5, "output_height": 9, "activation": activation, "bias": bias, "inner_norm": inner_norm}
+            yield case(f"swiglu {activation} bias {bias} inner_norm {inner_norm}", layer, [3, 5])
     layer = {"type": "swiglu", "input_height": 5, "output_height": 17, "inner_norm": True, "rms_norm_eps": 0.125}
     yield case("swiglu inner_norm eps", layer, [3, 5])
 
