@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/buffer.h"
@@ -59,6 +61,39 @@ TEST(Json, J_23_refuses_what_is_not_strict) {
   EXPECT_FALSE(as_int(*find(*find(*ok, "b"), "c")));
   EXPECT_EQ(as_int(find(*ok, "a")->at(1)), -2);
   EXPECT_EQ(find(*ok, "zz"), nullptr);
+}
+
+TEST(Json, F_03_canonical_text) {
+  const auto text = [](std::string_view json) {
+    const auto value = parse_json(json);
+    const auto dumped = dump_canonical(value.value());
+    return dumped ? *dumped : "error: " + dumped.error().message;
+  };
+  EXPECT_EQ(text(R"( { "b" : [ 1 , 2.50 , { } , [ ] ] , "aa" : null , "a" : true , "B" : -7 } )"), R"({"B":-7,"a":true,"aa":null,"b":[1,2.5,{},[]]})");
+  EXPECT_EQ(text(R"([1.0, 100e-2, -0.0, 0.1, 1e300, 5e-324, 0.30000000000000004, 1e15, 1e16, 18446744073709551615, -9223372036854775808])"),
+            "[1,1,-0.0,0.1,1e+300,5e-324,0.30000000000000004,1000000000000000,1e+16,18446744073709551615,-9223372036854775808]");
+  EXPECT_EQ(text(R"("\u0041\/\"\\\n\u0001\u007f\u00fc\ud83e\uddf5")"), "\"A/\\\"\\\\\\n\\u0001\x7f\xc3\xbc\xf0\x9f\xa7\xb5\"");
+  // Its own text comes back as itself, and every double as itself.
+  for (std::uint32_t i = 0; i < 20000; ++i) {
+    const PhiloxBlock r = philox4x32(1, {i, 0, 0, 0});
+    const double v = std::bit_cast<double>(std::uint64_t{r[0]} << 32 | r[1]);
+    if ((r[0] & 0x7ff00000u) == 0x7ff00000u) continue;
+    const auto dumped = dump_canonical(Json(v));
+    ASSERT_TRUE(dumped);
+    const auto back = parse_json(*dumped);
+    ASSERT_TRUE(back);
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(as_number(*back).value()), std::bit_cast<std::uint64_t>(v)) << *dumped;
+    ASSERT_EQ(dump_canonical(*back).value(), *dumped);
+  }
+  EXPECT_EQ(dump_canonical(Json(std::numeric_limits<double>::infinity())).error().code, Code::NonFinite);
+  EXPECT_EQ(dump_canonical(Json("\xff")).error().code, Code::InvalidArgument);
+  EXPECT_EQ(dump_canonical(Json{{"\xc0\x80", 1}}).error().code, Code::InvalidArgument);
+}
+
+TEST(Json, J_23_utf8_is_checked) {
+  for (const char* good : {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xc3\xbc" "b"}) EXPECT_TRUE(is_utf8(good));
+  for (const char* bad : {"\x80", "\xc1\xbf", "\xc2", "\xc2" "a", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
+    EXPECT_FALSE(is_utf8(bad));
 }
 
 TEST(Files, F_02_names_stay_inside_the_folder) {

@@ -123,6 +123,17 @@ Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Result<void> AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return system_error(path_, "cannot write");
+    offset += static_cast<std::uint64_t>(put);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
 Result<void> AtomicFile::commit() {
   if (::fsync(fd_) != 0) return system_error(path_, "cannot flush to disk");
   if (std::rename(temporary().c_str(), path_.c_str()) != 0) return system_error(path_, "cannot rename into place");

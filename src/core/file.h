@@ -2,6 +2,7 @@
 // Files: read-only maps for models, whole reads for small texts, and saves that never leave half a file behind.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,8 @@ class AtomicFile {
   ~AtomicFile();  // without a commit, nothing remains
 
   Result<void> write(std::span<const std::byte> bytes);
+  // Replaces bytes that were written before; write() goes on at the end.
+  Result<void> write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   // Flushes file and folder to disk and renames. Once.
   Result<void> commit();
 

@@ -1,5 +1,6 @@
 #include "core/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_set>
@@ -82,6 +83,69 @@ class Builder final : public nlohmann::json_sax<Json> {
   std::string key_;
 };
 
+class CanonicalWriter {
+ public:
+  Result<void> put(const Json& v) {
+    switch (v.type()) {
+      case Json::value_t::object: return object(*v.get_ptr<const Json::object_t*>());
+      case Json::value_t::array: return array(v);
+      case Json::value_t::string: return string(*v.get_ptr<const Json::string_t*>());
+      case Json::value_t::number_float: return number(*v.get_ptr<const Json::number_float_t*>());
+      case Json::value_t::binary:
+      case Json::value_t::discarded: return fail(Code::InvalidArgument, "a value that JSON has no text for");
+      default: text += v.dump(); return {};
+    }
+  }
+
+  std::string text;
+
+ private:
+  Result<void> object(const Json::object_t& members) {
+    std::vector<const Json::object_t::value_type*> sorted;
+    sorted.reserve(members.size());
+    for (const auto& member : members) sorted.push_back(&member);
+    std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+    char before = '{';
+    for (const auto* member : sorted) {
+      text += before, before = ',';
+      LOOM_TRY_VOID(string(member->first));
+      text += ':';
+      LOOM_TRY_VOID(put(member->second));
+    }
+    text += before == '{' ? "{}" : "}";
+    return {};
+  }
+  Result<void> array(const Json& items) {
+    char before = '[';
+    for (const Json& item : items) {
+      text += before, before = ',';
+      LOOM_TRY_VOID(put(item));
+    }
+    text += before == '[' ? "[]" : "]";
+    return {};
+  }
+  Result<void> number(double v) {
+    if (!std::isfinite(v)) return fail(Code::NonFinite, "JSON has no text for the number {}", v);
+    text += v == 0 && std::signbit(v) ? "-0.0" : fmt::format("{}", v);  // "-0" would read back as the integer 0
+    return {};
+  }
+  Result<void> string(const std::string& s) {
+    if (!is_utf8(s)) return fail(Code::InvalidArgument, "a string of {} bytes is no UTF-8", s.size());
+    text += '"';
+    for (const char c : s) {
+      constexpr std::string_view kShort = "\b\f\n\r\t\"\\", kLetters = "bfnrt\"\\";
+      if (const std::size_t k = kShort.find(c); k != kShort.npos)
+        text += '\\', text += kLetters[k];
+      else if (static_cast<unsigned char>(c) < 0x20)
+        text += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+      else
+        text += c;
+    }
+    text += '"';
+    return {};
+  }
+};
+
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
@@ -128,5 +192,27 @@ std::optional<bool> as_bool(const Json& value) {
 const std::string* as_string(const Json& value) { return value.get_ptr<const Json::string_t*>(); }
 
 std::string dump_json(const Json& value, int indent) { return value.dump(indent, ' ', false, Json::error_handler_t::replace); }
+
+Result<std::string> dump_canonical(const Json& value) {
+  CanonicalWriter out;
+  LOOM_TRY_VOID(out.put(value));
+  return std::move(out.text);
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
+    const unsigned first = byte(0), second = byte(1);
+    const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    if (length == 0) return false;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((byte(k) & 0xc0) != 0x80) return false;
+    // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+      return false;
+    i += length;
+  }
+  return true;
+}
 
 }  // namespace loom

@@ -35,4 +35,11 @@ const std::string* as_string(const Json& value);
 // Valid UTF-8 JSON text whatever the strings hold (bytes that are not UTF-8 become U+FFFD).
 std::string dump_json(const Json& value, int indent = -1);
 
+// The one text of a value (engine F-03): no spaces, members in byte order of their keys, each number as the shortest text that reads
+// back as the same double (whole ones without point, -0.0 with it), only the escapes that JSON demands.
+// NonFinite; InvalidArgument for strings that are no UTF-8 and for binary values.
+Result<std::string> dump_canonical(const Json& value);
+
+bool is_utf8(std::string_view text);
+
 }  // namespace loom

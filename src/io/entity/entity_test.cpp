@@ -1,0 +1,317 @@
+#include "io/entity/entity.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "io/entity/entity_reseal.h"
+#include "io/hostile_test.h"
+
+namespace loom {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::vector<std::byte> golden() { return bytes_of_file(LOOM_SOURCE_DIR "/tests/golden/small.entity"); }
+
+// Root, section hashes and gaps: what a careful reader asks for.
+Result<void> opened_and_verified(std::span<const std::byte> bytes) {
+  LOOM_TRY(const auto file, EntityReader::parse(bytes));
+  return file.verify();
+}
+
+Code code_of(const std::vector<std::byte>& bytes, const char* expected) {
+  const auto done = opened_and_verified(bytes);
+  if (done) return Code{};
+  EXPECT_NE(done.error().message.find(expected), std::string::npos) << done.error().message;
+  return done.error().code;
+}
+
+TEST(Entity, F_30_byte_layout_by_hand) {
+  EntityWriter writer;
+  ASSERT_TRUE(writer.add("weights", 0, 0, bytes_of("WW")));
+  ASSERT_TRUE(writer.add_text("network", 3, 1, "{}"));
+  const auto file = writer.to_bytes();
+  ASSERT_TRUE(file);
+  std::vector<std::byte> expected(4098);
+  const auto put = [&](std::size_t at, std::string_view text) { std::copy_n(bytes_of(text).begin(), text.size(), expected.begin() + static_cast<std::ptrdiff_t>(at)); };
+  const auto put_hash = [&](std::size_t at, std::span<const std::byte> of) {
+    Sha256 hash;
+    hash.update(of);
+    const Digest d = hash.finish();
+    std::memcpy(expected.data() + at, d.data(), 32);
+  };
+  put(0, {"ENTITY\0\0\2\0\0\0\1\0\0\0\x02\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});  // length 4098, two sections
+  put(64, {"network\0\3\0\0\0\1\0\0\0\xc0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});       // at 192
+  put_hash(96, bytes_of("{}"));
+  put(128, {"weights\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});      // at 4096
+  put_hash(160, bytes_of("WW"));
+  put(192, "{}");
+  put(4096, "WW");
+  std::vector<std::byte> hashed(expected.begin(), expected.begin() + 32);
+  hashed.insert(hashed.end(), expected.begin() + 64, expected.begin() + 192);
+  put_hash(32, hashed);
+  EXPECT_EQ(*file, expected);
+  EXPECT_EQ(EntityWriter().to_bytes()->size(), 64u);
+}
+
+TEST(Entity, F_30_reads_what_another_program_wrote) {  // tools/golden/entity.py
+  const auto file = EntityReader::open(LOOM_SOURCE_DIR "/tests/golden/small.entity");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->verify());
+  EXPECT_EQ(file->flags(), kEntitySigned);
+  EXPECT_EQ(file->numerics_version(), 1u);
+  ASSERT_EQ(file->sections().size(), 7u);
+  EXPECT_EQ(file->find("x-other", 7)->flags, 4u);
+  EXPECT_EQ(file->find("weights")->offset, 4096u);
+  const auto network = file->section("network");
+  ASSERT_TRUE(network);
+  EXPECT_TRUE(std::ranges::equal(*network, bytes_of(R"({"cols":1,"depth":1})")));
+  EXPECT_EQ(file->section("network", 1).error().code, Code::NotFound);
+  EXPECT_EQ(file->section("x-other", 2)->size(), 0u);
+}
+
+TEST(Entity, F_03_F_33_a_rewrite_keeps_every_byte_and_unknown_sections) {
+  const auto good = golden();
+  const auto file = EntityReader::parse(good);
+  ASSERT_TRUE(file);
+  EntityWriter writer;
+  ASSERT_TRUE(writer.add_all(*file));
+  EXPECT_EQ(*writer.to_bytes(), good);
+  const std::string path = ::testing::TempDir() + "rewritten.entity";
+  const auto root = writer.write(path);
+  ASSERT_TRUE(root) << root.error().message;
+  EXPECT_EQ(*root, file->root_hash());
+  EXPECT_EQ(bytes_of_file(path), good);
+
+  // Onto itself, with one section replaced.
+  const auto opened = EntityReader::open(path);
+  EntityWriter second;
+  ASSERT_TRUE(second.add_all(*opened));
+  EXPECT_TRUE(second.remove("metadata"));
+  EXPECT_FALSE(second.remove("metadata"));
+  ASSERT_TRUE(second.add("metadata", 0, 0, bytes_of("{}")));
+  ASSERT_TRUE(second.write(path));
+  EXPECT_TRUE(opened->verify());  // the map is the old file's
+  const auto changed = EntityReader::open(path);
+  ASSERT_TRUE(changed);
+  EXPECT_TRUE(changed->verify());
+  EXPECT_TRUE(std::ranges::equal(*changed->section("x-other", 7), bytes_of("kept")));
+  EXPECT_TRUE(std::ranges::equal(*changed->section("metadata"), bytes_of("{}")));
+  EXPECT_NE(changed->root_hash(), file->root_hash());
+}
+
+TEST(Entity, F_03_sections_stand_in_one_order) {
+  EntityWriter a, b;
+  const std::pair<const char*, std::uint32_t> order[] = {{"weights", 0}, {"b", 2}, {"b", 10}, {"a", 0}, {"tokenize", 0}};
+  for (const auto& [kind, index] : order) ASSERT_TRUE(a.add(kind, index, 0, bytes_of("12345")));
+  for (std::size_t i = 5; i-- > 0;) ASSERT_TRUE(b.add(order[i].first, order[i].second, 0, bytes_of("12345")));
+  EXPECT_EQ(*a.to_bytes(), *b.to_bytes());
+}
+
+TEST(Entity, F_32_G_94_a_flipped_bit_is_found_and_named) {
+  const auto good = golden();
+  ASSERT_TRUE(opened_and_verified(good));
+  const auto file = EntityReader::parse(good);
+  const auto expect_found = [&](std::size_t bit) {
+    auto bad = good;
+    bad[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    const auto done = opened_and_verified(bad);
+    ASSERT_FALSE(done) << bit;
+    ASSERT_EQ(done.error().code, Code::CorruptData) << done.error().message;
+    std::string place = "header";  // of header and directory
+    if (bit / 8 >= 64 + 7 * 64) place = "gap";
+    for (const EntitySection& s : file->sections())
+      if (bit / 8 >= s.offset && bit / 8 < s.offset + s.length) place = "section \"" + s.kind + "\" " + std::to_string(s.index) + ": its";
+    // The root hash leaves out this field, so the section shows it.
+    if (bit / 8 >= 64 + 2 * 64 + 32 && bit / 8 < 64 + 3 * 64) place = "section \"signatur\" 0: its";
+    ASSERT_NE(done.error().message.find(place), std::string::npos) << bit << ": " << done.error().message;
+  };
+  for (std::size_t bit = 0; bit < (64 + 7 * 64) * 8; ++bit) expect_found(bit);
+  for (std::size_t i = 0; i < 10000; ++i) expect_found(static_cast<std::size_t>(splitmix(94, i) % (good.size() * 8)));
+}
+
+TEST(Entity, F_32_a_section_is_checked_on_first_use) {
+  auto bad = golden();
+  bad[4096] ^= std::byte{1};
+  const auto file = EntityReader::parse(bad);
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(file->section("tensors"));
+  for (int again = 0; again < 2; ++again) {
+    const auto weights = file->section("weights");
+    ASSERT_FALSE(weights);
+    EXPECT_EQ(weights.error().code, Code::CorruptData);
+    EXPECT_NE(weights.error().message.find("offset 4096: section \"weights\" 0"), std::string::npos);
+  }
+  EXPECT_FALSE(file->verify());
+  EntityWriter writer;  // a rewrite does not make damage good
+  ASSERT_TRUE(writer.add_all(*file));
+  EXPECT_EQ(writer.to_bytes().error().code, Code::CorruptData);
+}
+
+TEST(Entity, F_01_survives_damage) {
+  const auto good = golden();
+  expect_survives_damage(good, 64 + 7 * 64, 4, [](std::span<const std::byte> bytes) { return EntityReader::parse(bytes).has_value(); });
+  // The same behind right hashes: nothing but the structure is left to refuse a file.
+  for (std::size_t i = 0; i < 64 + 7 * 64; ++i)
+    for (const std::byte change : {std::byte{0x01}, std::byte{0x10}, std::byte{0x80}, std::byte{0xff}}) {
+      auto bad = good;
+      bad[i] ^= change;
+      reseal(bad);
+      const std::size_t before = allocated_bytes();
+      const auto file = EntityReader::parse(bad);
+      if (file) (void)file->verify();
+      EXPECT_LE(allocated_bytes() - before, 4 * bad.size() + (std::size_t{1} << 20));
+    }
+}
+
+TEST(Entity, F_30_F_33_hostile_headers) {
+  const auto good = golden();
+  const auto with = [&](std::size_t at, auto value) {
+    auto bad = good;
+    store_le(bad.data() + at, value);
+    reseal(bad);
+    return bad;
+  };
+  EXPECT_EQ(code_of(with(12, std::uint32_t{0}), "numerics version 0"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(12, kNumericsVersion + 1), "offset 12: header: numerics version 2 is newer than 1"), Code::Unsupported);
+  EXPECT_EQ(code_of(with(28, std::uint32_t{1}), "offset 28"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(10, std::uint16_t{0}), "offset 10"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(10, std::uint16_t{3}), "offset 10"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(10, std::uint16_t{9}), "offset 10"), Code::Unsupported);
+  EXPECT_EQ(code_of(with(24, std::uint32_t{6}), "offset"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(24, ~std::uint32_t{0}), "offset 24"), Code::CorruptData);
+  auto newer = good;
+  store_le(newer.data() + 8, std::uint16_t{3});
+  EXPECT_EQ(code_of(newer, "damaged"), Code::CorruptData);
+  newer[40] ^= std::byte{1};
+  EXPECT_EQ(code_of(newer, "offset 8: header: .entity format version 3, this build reads 2; a newer Loom can read it"), Code::Unsupported);
+  EXPECT_EQ(code_of({}, "offset 0"), Code::CorruptData);
+  auto longer = good;
+  longer.push_back({});
+  EXPECT_EQ(code_of(longer, "offset 16"), Code::CorruptData);
+  reseal(longer);
+  EXPECT_EQ(code_of(longer, "behind the last section"), Code::CorruptData);
+
+  const std::size_t second = 128, weights = 64 + 4 * 64;  // entries "network", "weights"
+  EXPECT_EQ(code_of(with(second, std::uint64_t{0}), "no kind"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second, std::uint64_t{0x41004100}), "no kind"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second, std::uint64_t{0x0a41}), "no kind"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second, std::uint64_t{0x797979}), "must be understood"), Code::Unsupported);  // "yyy", mandatory
+  EXPECT_EQ(code_of(with(second + 16, std::uint64_t{512 + 32}), "no multiple of 64"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second + 16, std::uint64_t{512}), "overlaps"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second + 16, std::uint64_t{0}), "overlaps"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second + 24, std::uint64_t{100}), "overlaps"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second + 24, ~std::uint64_t{0}), "leaves the file"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(second + 16, std::uint64_t{1} << 63), "leaves the file"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(weights + 16, std::uint64_t{4096 + 64}), "no multiple of 4096"), Code::CorruptData);
+  EXPECT_EQ(code_of(with(64 + 6 * 64 + 8, std::uint32_t{2}), "appears twice"), Code::CorruptData);
+}
+
+TEST(Entity, F_30_gaps_may_be_larger_but_not_filled) {
+  EntityWriter writer;
+  ASSERT_TRUE(writer.add("a", 0, 0, bytes_of("1")));
+  ASSERT_TRUE(writer.add("b", 0, 0, bytes_of("2")));
+  auto file = *writer.to_bytes();
+  file.resize(file.size() + 64);
+  std::swap(file[256], file[256 + 64]);
+  store_le(file.data() + 64 + 64 + 16, std::uint64_t{256 + 64});
+  reseal(file);
+  ASSERT_TRUE(opened_and_verified(file));
+  file[256] = std::byte{1};
+  EXPECT_TRUE(EntityReader::parse(file));
+  EXPECT_EQ(code_of(file, "offset 256: the gap before section \"b\" 0 is not zero"), Code::CorruptData);
+}
+
+TEST(Entity, F_30_the_writer_refuses) {
+  EntityWriter writer;
+  for (const char* kind : {"", "ninechars", "a b", "\xc3\xbc", "a\n"}) EXPECT_EQ(writer.add(kind, 0, 0, bytes_of("")).error().code, Code::InvalidArgument) << kind;
+  EXPECT_TRUE(writer.add("a", 0, 0, bytes_of("")));
+  EXPECT_EQ(writer.add("a", 0, 0, bytes_of("")).error().code, Code::InvalidArgument);
+  EXPECT_TRUE(writer.add("b", 0, 0, 5, [](const EntityWriter::Sink& out) { return out(bytes_of("1234")); }));
+  EXPECT_EQ(writer.to_bytes().error().code, Code::InvalidArgument);
+  EXPECT_TRUE(writer.remove("b"));
+  EXPECT_TRUE(writer.add("b", 0, 0, std::uint64_t{1} << 62, [](const EntityWriter::Sink&) { return Result<void>(); }));
+  EXPECT_EQ(writer.to_bytes().error().code, Code::SizeOverflow);
+}
+
+class SavedEntity : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    EntityWriter writer;
+    ASSERT_TRUE(writer.add("metadata", 0, 0, bytes_of("old")));
+    ASSERT_TRUE(writer.write(path_));
+    old_ = bytes_of_file(path_);
+  }
+  void TearDown() override { ::unlink(path_.c_str()); }
+  bool old_file_is_there() const { return !old_.empty() && bytes_of_file(path_) == old_; }
+  bool temporary_is_there() const { return is_file(path_ + ".part"); }
+
+  const std::string path_ = ::testing::TempDir() + "saved.entity";
+  std::vector<std::byte> old_;
+};
+
+TEST_F(SavedEntity, F_03_a_full_disk_leaves_the_old_file_and_no_other) {
+  const std::vector<std::byte> much(1 << 20, std::byte{7});
+  EntityWriter writer;
+  ASSERT_TRUE(writer.add("weights", 0, 0, much));
+  // A limit on the size of files stands in for the end of the disk: writes stop after so many bytes.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t limit : {rlim_t{0}, rlim_t{1}, rlim_t{100}, rlim_t{4096}, rlim_t{5000}, rlim_t{(1 << 20) + 4095}}) {
+    rlimit small{limit, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto done = writer.write(path_);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    ASSERT_FALSE(done) << limit;
+    EXPECT_EQ(done.error().code, Code::IoError);
+    EXPECT_TRUE(old_file_is_there());
+    EXPECT_FALSE(temporary_is_there());
+  }
+  std::signal(SIGXFSZ, ignored);
+  ASSERT_TRUE(writer.write(path_));
+  EXPECT_FALSE(temporary_is_there());
+  EXPECT_TRUE(EntityReader::open(path_)->verify());
+}
+
+TEST_F(SavedEntity, F_03_a_failing_section_leaves_the_old_file_and_no_other) {
+  EntityWriter writer;
+  ASSERT_TRUE(writer.add("weights", 0, 0, 8, [](const EntityWriter::Sink& out) -> Result<void> {
+    LOOM_TRY_VOID(out(bytes_of("1234")));
+    return fail(Code::Cancelled, "stop");
+  }));
+  EXPECT_EQ(writer.write(path_).error().code, Code::Cancelled);
+  EXPECT_TRUE(old_file_is_there());
+  EXPECT_FALSE(temporary_is_there());
+  EXPECT_EQ(writer.write("/nowhere/at/all.entity").error().code, Code::NotFound);
+}
+
+TEST_F(SavedEntity, F_03_a_killed_save_leaves_the_old_file) {
+  const std::vector<std::byte> much(1 << 20, std::byte{7});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    EntityWriter writer;
+    (void)writer.add("weights", 0, 0, 2 * much.size(), [&](const EntityWriter::Sink& out) -> Result<void> {
+      LOOM_TRY_VOID(out(much));
+      ::raise(SIGKILL);
+      return {};
+    });
+    (void)writer.write(path_);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(old_file_is_there());
+  EntityWriter writer;  // what the dead process left is taken over
+  ASSERT_TRUE(writer.add("metadata", 0, 0, bytes_of("new")));
+  ASSERT_TRUE(writer.write(path_));
+  EXPECT_FALSE(temporary_is_there());
+  EXPECT_TRUE(EntityReader::open(path_)->verify());
+}
+
+}  // namespace
+}  // namespace loom
