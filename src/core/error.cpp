@@ -28,6 +28,14 @@ const char* code_name(Code code) {
     case Code::LimitExceeded: return "LimitExceeded";
     case Code::LinkCycle: return "LinkCycle";
     case Code::Cancelled: return "Cancelled";
+    case Code::EmptyTensor: return "EmptyTensor";
+    case Code::FeedbackLink: return "FeedbackLink";
+    case Code::LinkToEmpty: return "LinkToEmpty";
+    case Code::NestingTooDeep: return "NestingTooDeep";
+    case Code::InvalidState: return "InvalidState";
+    case Code::NoValue: return "NoValue";
+    case Code::NoHistory: return "NoHistory";
+    case Code::LossySave: return "LossySave";
   }
   return "Unknown";
 }

@@ -31,6 +31,14 @@ enum class Code : int {
   LimitExceeded,
   LinkCycle,
   Cancelled,
+  EmptyTensor,
+  FeedbackLink,
+  LinkToEmpty,
+  NestingTooDeep,
+  InvalidState,
+  NoValue,
+  NoHistory,
+  LossySave,
 };
 
 // "ShapeMismatch" for Code::ShapeMismatch: what bindings and JSON carry.

@@ -439,4 +439,19 @@ void Matrix::decode_row(std::size_t row, float* out) const {
   }
 }
 
+void Matrix::decode_row(std::size_t row, double* out) const {
+  LOOM_ASSERT(row < rows_);
+  const bool wide = is_wide(layout_.kind);
+  if (!wide && layout_.kind != PanelKind::Float64) {
+    std::vector<float> narrow(cols_);
+    decode_row(row, narrow.data());
+    std::ranges::copy(narrow, out);
+    return;
+  }
+  const std::size_t size = element_bytes(layout_.kind);
+  const std::byte* src = panel(row / kPanelRows) + row % kPanelRows * size;
+  for (std::size_t c = 0; c < cols_; ++c, src += kPanelRows * size)
+    out[c] = wide ? (wide_code(layout_, src) - (layout_.has_zeros ? wide_row_zeros()[row] : 0.0)) * wide_row_scales()[row] : load_le<double>(src);
+}
+
 }  // namespace loom

@@ -108,6 +108,8 @@ class Matrix {
 
   // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
   void decode_row(std::size_t row, float* out) const;
+  // The same without rounding to f32 where the type is wider: f64 and the wide integers.
+  void decode_row(std::size_t row, double* out) const;
 
  private:
   static Result<Matrix> create(DType dtype, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);

@@ -1,6 +1,6 @@
 #pragma once
-// The interface of every layer kind. A layer is equations written as calls of ops; it is const while it runs, holds its weights,
-// and leaves what changes (caches, positions) to the session behind a Pass.
+// The interface of every layer kind. A layer is equations written as calls of ops; it is const while it runs, holds its settings and
+// weights, and leaves what changes (caches, positions, what backward needs) to the session behind a Pass.
 
 #include <cstdint>
 #include <functional>
@@ -11,20 +11,63 @@
 #include <vector>
 
 #include "backend/exec.h"
-#include "core/shape.h"
-#include "dtypes/matrix.h"
+#include "layers/fields.h"
+#include "layers/weight.h"
 #include "ops/attention/attention.h"
 #include "ops/rope/rope.h"
 
 namespace loom {
 
-// What one sweep brings along beside the tensor: which rows belong to which sequence, and the session's state.
+// What forward keeps for backward: views of tensors in the arena, taken back in the opposite order.
+class Tape {
+ public:
+  void push(const ConstView& view) { views_.push_back(view); }
+  ConstView pop() {
+    LOOM_ASSERT(!views_.empty());
+    const ConstView view = views_.back();
+    views_.pop_back();
+    return view;
+  }
+  std::size_t size() const { return views_.size(); }
+  void clear() { views_.clear(); }
+
+ private:
+  std::vector<ConstView> views_;
+};
+
+// Gradients of all weights of a network, by slot; shapes are the weights'.
+class Gradients {
+ public:
+  static Result<Gradients> create(std::span<const std::size_t> elements, Element element);
+  // Null when the gradient of this weight is not wanted.
+  void* of(const Weight& weight) const { return slots_.empty() ? nullptr : slots_[weight.slot()]; }
+  Element element() const { return element_; }
+  void clear();
+
+ private:
+  Buffer memory_;
+  std::vector<void*> slots_;
+  Element element_ = Element::f32;
+};
+
+// What one sweep brings along beside the tensor.
 struct Pass {
   std::span<const std::int32_t> ids;               // input of an embedding, one per row
-  std::span<const SequenceRows> runs;
+  std::span<const SequenceRows> runs;              // rows of each sequence, when a session keeps caches
   std::span<const std::uint32_t> positions;        // one per row
   std::span<RopeTable* const> rope_tables;         // by state slot of the layer
   std::span<KvCache* const> caches;                // [slot * runs.size() + run]
+
+  Tape* tape = nullptr;                            // forward leaves what backward needs; null: nothing is kept
+  Gradients* gradients = nullptr;                  // backward adds to them; null: of the input only
+  bool training = false;                           // dropout, batch statistics
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
+  const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
+  const View* d_external = nullptr;                // its gradient, added to
+
+  bool keeps() const { return tape != nullptr; }
 };
 
 // State that a session keeps for a layer: asked for at prepare(), found again by `slot`.
@@ -35,48 +78,51 @@ struct StateNeeds {
   bool uses_rope = false;
 };
 
-// Tensors as layers pass them, with their shape. Ops that work on features see rows, which all axes but the last make.
-struct ConstView {
-  const float* data = nullptr;
-  Shape shape;
-  operator ConstTensor() const { return {data, shape.rows(), shape.cols()}; }
-};
-struct View {
-  float* data = nullptr;
-  Shape shape;
-  operator Tensor() const { return {data, shape.rows(), shape.cols()}; }
-  operator ConstTensor() const { return {data, shape.rows(), shape.cols()}; }
-  operator ConstView() const { return {data, shape}; }
-};
-
-// What prepare() plans with beside the shape of the input.
-struct PlanSizes {
-  std::size_t max_positions = 0;
-  int threads = 1;
+// Settings that every cell and child has (engine 5.2).
+struct CommonSettings {
+  std::string name;
+  bool is_disabled = false, trainable = true;
+  double learning_rate_scale = 1;
+  Encoding encoding;
+  std::string init;        // empty: the network's
+  double init_scale = 0;   // 0: the network's
 };
 
 class Layer {
  public:
   virtual ~Layer() = default;
   virtual std::string_view kind() const = 0;
+  // Visits every key of this kind; `common` is visited by the caller.
+  virtual void fields(FieldVisitor& visit) = 0;
+  // Validates the settings and declares the weights. InvalidConfig, ShapeMismatch, SizeOverflow.
+  virtual Result<void> build() { return {}; }
+  virtual void visit_weights(const std::function<void(Weight&)>& /*visit*/) {}
+  // visit("sequential_layers.0", child)
+  virtual void visit_children(const std::function<void(const std::string&, Layer&)>& /*visit*/) {}
+
   // ShapeMismatch names what came and what was expected.
   virtual Result<Shape> output_shape(const Shape& input) const = 0;
-  // Arena bytes that forward() takes at most for an input of this shape, its ops included. The shape has passed output_shape().
-  virtual std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input) const = 0;
-  // y = f(x), y of output_shape(x.shape). x and y do not overlap.
+  // y = f(x), y of output_shape(x.shape). x and y do not overlap; with a tape both stay until backward.
   virtual void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const = 0;
-  // Gives the layer (and its children) state slots from `next` on and reports what each needs.
+  // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the weights.
+  virtual void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
+  // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.
   virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
-  // Weight bytes in memory.
-  virtual std::size_t resident_bytes() const = 0;
-  // Matrices by name, for reports: visit(name, matrix).
-  virtual void visit_matrices(const std::string& /*path*/, const std::function<void(const std::string&, const Matrix&)>& /*visit*/) const {}
+
+  CommonSettings common;
+
+ protected:
+  // Rows that belong to sixteen samples: the runs in which gradients of weights are summed (numerics N-05).
+  static std::size_t rows_of_block(const Shape& x) { return 16 * (x.rank() < 2 ? 1 : x.rows() / x[0]); }
 };
 
-using LayerPtr = std::unique_ptr<Layer>;
-using MatrixPtr = std::shared_ptr<const Matrix>;
+// Every layer below `layer`, itself first, with its path; weights likewise as "path.weight".
+void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit);
+void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit);
 
-constexpr std::size_t tensor_bytes(std::size_t rows, std::size_t cols) { return (rows * cols * sizeof(float) + 63) / 64 * 64 + 64; }
-inline std::size_t tensor_bytes(const Shape& shape) { return tensor_bytes(shape.rows(), shape.cols()); }
+// Fills every weight that has no value, by its layer's rule and a function of (seed, path) (engine J-02), in the layer's type.
+Result<void> initialise_weights(const std::string& path, Layer& layer, std::uint64_t seed);
+// The weight of that name; null when the layer has none.
+Weight* find_weight(Layer& layer, std::string_view name);
 
 }  // namespace loom

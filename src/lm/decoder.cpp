@@ -105,7 +105,7 @@ class Loader {
     const auto found = by_place_.find(key({role, layer}));
     return found == by_place_.end() ? std::vector<float>{} : std::move(vectors_[found->second[0]]);
   }
-  bool has(TensorRole role) const { return by_place_.count(key({role, -1})) != 0; }
+  bool has(TensorRole role, std::int64_t layer = -1) const { return by_place_.count(key({role, layer})) != 0; }
 
  private:
   static std::pair<int, std::int64_t> key(TensorPlace place) { return {static_cast<int>(place.role), place.layer}; }
@@ -176,45 +176,70 @@ RopeConfig rope_config(const ModelConfig& c) {
   return r;
 }
 
-Result<LayerPtr> residual(LayerPtr norm, LayerPtr body) {
+LayerPtr residual(LayerPtr norm, LayerPtr body) {
   std::vector<LayerPtr> children;
   children.push_back(std::move(norm));
   children.push_back(std::move(body));
-  return Sequential::create(std::move(children), true);
+  return std::make_unique<Sequential>(std::move(children), true);
+}
+
+// Builds the layer and gives it the tensors of the file, by the names of its weights.
+Result<LayerPtr> filled(LayerPtr layer, Loader& loader, std::int64_t i, std::initializer_list<std::pair<std::string_view, TensorRole>> places) {
+  LOOM_TRY_VOID(layer->build());
+  std::optional<Error> error;
+  layer->visit_weights([&](Weight& w) {
+    for (const auto& [name, role] : places) {
+      if (name != w.name() || error) continue;
+      const auto given = w.role() == WeightRole::Matrix ? w.inject(loader.matrix(role, i)) : w.set(std::span<const float>(loader.vector(role, i)));
+      if (!given) error = given.error();
+      w.release_master();
+    }
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return layer;
 }
 
 Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t i, Activation activation) {
   using R = TensorRole;
+  const auto hidden = static_cast<std::size_t>(c.hidden_size);
   MhaConfig mha;
-  mha.heads = static_cast<std::size_t>(c.num_attention_heads);
-  mha.kv_heads = static_cast<std::size_t>(c.num_key_value_heads);
+  mha.d_model = hidden;
+  mha.num_heads = static_cast<std::size_t>(c.num_attention_heads);
+  mha.num_kv_heads = static_cast<std::size_t>(c.num_key_value_heads);
   mha.head_dim = static_cast<std::size_t>(c.head_dim);
   mha.sliding_window = static_cast<std::size_t>(c.window_of_layer(static_cast<std::size_t>(i)));
-  mha.norm_eps = c.rms_norm_eps;
+  mha.qkv_bias = loader.has(R::QBias, i), mha.out_bias = loader.has(R::OBias, i);
+  mha.head_norm = loader.has(R::QNorm, i);
+  mha.rms_norm_eps = c.rms_norm_eps;
   mha.rope = rope_config(c);
-  LOOM_TRY(LayerPtr attention, Mha::create(mha, {.q = loader.matrix(R::Q, i),
-                                                 .k = loader.matrix(R::K, i),
-                                                 .v = loader.matrix(R::V, i),
-                                                 .o = loader.matrix(R::O, i),
-                                                 .q_bias = loader.vector(R::QBias, i),
-                                                 .k_bias = loader.vector(R::KBias, i),
-                                                 .v_bias = loader.vector(R::VBias, i),
-                                                 .o_bias = loader.vector(R::OBias, i),
-                                                 .q_norm = loader.vector(R::QNorm, i),
-                                                 .k_norm = loader.vector(R::KNorm, i)}));
-  LOOM_TRY(LayerPtr mlp, Swiglu::create({.gate = loader.matrix(R::Gate, i),
-                                         .up = loader.matrix(R::Up, i),
-                                         .down = loader.matrix(R::Down, i),
-                                         .gate_bias = loader.vector(R::GateBias, i),
-                                         .up_bias = loader.vector(R::UpBias, i),
-                                         .down_bias = loader.vector(R::DownBias, i)},
-                                        activation));
-  LOOM_TRY(LayerPtr attention_norm, RmsNorm::create(loader.vector(R::AttentionNorm, i), c.rms_norm_eps));
-  LOOM_TRY(LayerPtr mlp_norm, RmsNorm::create(loader.vector(R::FfnNorm, i), c.rms_norm_eps));
+  LOOM_TRY(LayerPtr attention, filled(std::make_unique<Mha>(mha), loader, i,
+                                      {{"q.weight", R::Q},
+                                       {"k.weight", R::K},
+                                       {"v.weight", R::V},
+                                       {"o.weight", R::O},
+                                       {"q.bias", R::QBias},
+                                       {"k.bias", R::KBias},
+                                       {"v.bias", R::VBias},
+                                       {"o.bias", R::OBias},
+                                       {"q_norm", R::QNorm},
+                                       {"k_norm", R::KNorm}}));
+  const SwigluConfig swiglu{hidden, static_cast<std::size_t>(c.intermediate_size), loader.has(R::GateBias, i), activation};
+  LOOM_TRY(LayerPtr mlp, filled(std::make_unique<Swiglu>(swiglu), loader, i,
+                                {{"gate.weight", R::Gate},
+                                 {"up.weight", R::Up},
+                                 {"down.weight", R::Down},
+                                 {"gate.bias", R::GateBias},
+                                 {"up.bias", R::UpBias},
+                                 {"down.bias", R::DownBias}}));
+  const auto norm = [&](TensorRole role) {
+    return filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, i, {{"gamma", role}});
+  };
+  LOOM_TRY(LayerPtr attention_norm, norm(R::AttentionNorm));
+  LOOM_TRY(LayerPtr mlp_norm, norm(R::FfnNorm));
   std::vector<LayerPtr> halves(2);
-  LOOM_TRY(halves[0], residual(std::move(attention_norm), std::move(attention)));
-  LOOM_TRY(halves[1], residual(std::move(mlp_norm), std::move(mlp)));
-  return Sequential::create(std::move(halves), false);
+  halves[0] = residual(std::move(attention_norm), std::move(attention));
+  halves[1] = residual(std::move(mlp_norm), std::move(mlp));
+  return std::make_unique<Sequential>(std::move(halves));
 }
 
 }  // namespace
@@ -230,17 +255,26 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
 
   const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
   LOOM_TRY(Network network, Network::create({.depth = layers + 3}));
-  LOOM_TRY(LayerPtr embedding, Embedding::create(loader.matrix(TensorRole::Embedding)));
+  const auto hidden = static_cast<std::size_t>(c.hidden_size), vocab = static_cast<std::size_t>(c.vocab_size);
+  LOOM_TRY(LayerPtr embedding, filled(std::make_unique<Embedding>(EmbeddingConfig{vocab, hidden}), loader, -1, {{"table", TensorRole::Embedding}}));
+  Weight* const table = find_weight(*embedding, "table");
   LOOM_TRY_VOID(network.place({.z = 0}, std::move(embedding)));
   for (std::size_t i = 0; i < layers; ++i) {
     LOOM_TRY(LayerPtr block, build_block(c, loader, static_cast<std::int64_t>(i), *activation));
     LOOM_TRY_VOID(network.place({.z = i + 1}, std::move(block)));
   }
-  LOOM_TRY(LayerPtr norm, RmsNorm::create(loader.vector(TensorRole::FinalNorm), c.rms_norm_eps));
+  LOOM_TRY(LayerPtr norm,
+           filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1, {{"gamma", TensorRole::FinalNorm}}));
   LOOM_TRY_VOID(network.place({.z = layers + 1}, std::move(norm)));
-  const bool tied = !loader.has(TensorRole::Head);
-  LOOM_TRY(LayerPtr head, Dense::create(loader.matrix(tied ? TensorRole::Embedding : TensorRole::Head), {}, Activation::Linear, tied));
-  LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(head)));
+  auto head = std::make_unique<Dense>(DenseConfig{hidden, vocab, false, {}});
+  if (loader.has(TensorRole::Head)) {
+    LOOM_TRY(LayerPtr own, filled(std::move(head), loader, -1, {{"weight", TensorRole::Head}}));
+    LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(own)));
+  } else {
+    LOOM_TRY_VOID(head->build());
+    LOOM_TRY_VOID(find_weight(*head, "weight")->tie(*table));
+    LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(head)));
+  }
   LOOM_TRY_VOID(network.prepare(Shape::of({1})));
   return DecoderModel{c, std::move(network)};
 }

@@ -5,7 +5,7 @@
 
 #include "core/philox.h"
 #include "dtypes/float16.h"
-#include "layers/golden.h"
+#include "network/golden.h"
 #include "lm/sampling.h"
 
 namespace loom {

@@ -61,13 +61,6 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->tokens_.resize(options.sequences);
   for (auto& t : s->tokens_) t.reserve(s->context_tokens_);
 
-  const PlanSizes sizes{s->context_tokens_, s->pool_->threads()};
-  const std::size_t blocks_end = s->model_->blocks_end();
-  const std::size_t hidden_size = net.shape_after(blocks_end - 1).cols(), head_rows = std::min(kHeadRows, s->chunk_rows_);
-  LOOM_TRY(const Shape rows, Shape::create(std::array{s->chunk_rows_}));
-  LOOM_TRY(const Shape head, Shape::create(std::array{head_rows, hidden_size}));
-  LOOM_TRY(s->arena_, Arena::create(net.scratch_bytes(sizes, rows, 0, blocks_end) + tensor_bytes(s->chunk_rows_, hidden_size) +
-                                    net.scratch_bytes(sizes, head, blocks_end, net.num_cells()) + 4096));
   LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
   LOOM_TRY(s->logits_, Buffer::create(logits));
   s->pass_caches_.reserve(s->slots_ * options.sequences);
@@ -75,6 +68,19 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->runs_.reserve(options.sequences);
   s->ids_.reserve(s->chunk_rows_);
   s->want_.reserve(s->chunk_rows_);
+
+  // The largest sweep, rehearsed: as many rows as fit, at the end of the context, all of their logits asked for.
+  s->arena_ = Arena::measuring();
+  s->ids_.assign(s->chunk_rows_, 0);
+  for (std::size_t i = 0; i < std::min(kHeadRows, s->chunk_rows_); ++i) s->want_.push_back(i);
+  for (std::size_t sequence = 0; sequence < options.sequences; ++sequence) {
+    const std::size_t count = sequence == 0 ? s->chunk_rows_ - (options.sequences - 1) : 1;
+    s->runs_.push_back({s->chunk_rows_ - count, count, s->context_tokens_ - count, sequence});
+  }
+  const auto rehearsed = s->sweep(s->runs_, s->ids_, s->want_, nullptr);
+  if (!rehearsed) return tl::make_unexpected(rehearsed.error());
+  LOOM_TRY(s->arena_, Arena::create(s->arena_.peak()));
+  s->ids_.clear(), s->want_.clear(), s->runs_.clear();
   return s;
 }
 
@@ -112,13 +118,16 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
   for (std::size_t slot = 0; slot < slots_; ++slot)
     for (const SequenceRows& run : runs) {
       pass_caches_.push_back(&cache(slot, run.sequence));
+      if (arena_.measures()) continue;
       std::size_t& held = held_from(slot, run.sequence);
       held = std::max(held, cache(slot, run.sequence).first_held(run.position + run.count));
     }
-  for (RopeTable& rope : ropes_) rope.fill(last);
+  if (!arena_.measures())
+    for (RopeTable& rope : ropes_) rope.fill(last);
 
   const Exec exec{*pool_, *kernels_, arena_, &cancel_, activations_};
-  const Pass pass{ids, runs, positions_, rope_of_slot_, pass_caches_};
+  Pass pass;
+  pass.ids = ids, pass.runs = runs, pass.positions = positions_, pass.rope_tables = rope_of_slot_, pass.caches = pass_caches_;
   const std::size_t blocks_end = model_->blocks_end();
   const ConstTensor hidden = net.forward(exec, pass, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   if (exec.status) return tl::make_unexpected(*exec.status);
@@ -127,10 +136,10 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     const ArenaScope scope(arena_);
     const std::size_t rows = std::min(kHeadRows, want.size() - begin);
     const Tensor wanted = arena_.tensor(rows, hidden.cols);
-    for (std::size_t i = 0; i < rows; ++i) std::memcpy(wanted.row(i), hidden.row(want[begin + i]), hidden.cols * sizeof(float));
+    exec.run(rows, [&](std::size_t i) { std::memcpy(wanted.row(i), hidden.row(want[begin + i]), hidden.cols * sizeof(float)); });
     const ConstTensor out = net.forward(exec, pass, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
     if (exec.status) return tl::make_unexpected(*exec.status);
-    std::memcpy(logits + begin * out.cols, out.data, rows * out.cols * sizeof(float));
+    exec.run(1, [&](std::size_t) { std::memcpy(logits + begin * out.cols, out.data, rows * out.cols * sizeof(float)); });
   }
   return {};
 }
@@ -190,7 +199,7 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
 Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence) {
   const Feed one{sequence, ids};
   LOOM_TRY(const ConstTensor logits, feed(std::span(&one, 1)));
-  return std::span<const float>(logits.data, logits.cols);
+  return std::span<const float>(logits.as(), logits.cols);
 }
 
 Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit,

@@ -39,10 +39,9 @@ Digest Session::shape_digest() const {
   hash.update_u32(static_cast<std::uint32_t>(model_->config.vocab_size));
   hash.update_u32(static_cast<std::uint32_t>(activations_));   // another rounding would continue with other numbers
   // The first rows of every matrix stand for the weights: a snapshot of another model is refused, at no cost worth a cache.
-  for (std::size_t i = 0; i < model_->network.num_cells(); ++i)
-    if (const Layer* layer = model_->network.cell(i).layer.get())
-      layer->visit_matrices("",
-                            [&](const std::string&, const Matrix& m) { hash.update({m.panel(0), m.panel_bytes() < 4096 ? m.panel_bytes() : 4096}); });
+  model_->network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    if (w.role() == WeightRole::Matrix) hash.update({w.matrix()->panel(0), std::min<std::size_t>(w.matrix()->panel_bytes(), 4096)});
+  });
   return hash.finish();
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/checked.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace loom {
 
@@ -40,9 +40,29 @@ Result<void> Network::place(const Address& address, LayerPtr layer) {
   return {};
 }
 
-Result<void> Network::set_enabled(const Address& address, bool enabled) {
+Result<Layer*> Network::layer(const Address& address) {
   LOOM_TRY(const std::size_t index, index_of(address));
-  cells_[index].enabled = enabled;
+  if (!cells_[index].layer) return fail(Code::NotFound, "{} is empty", place_text(index));
+  return cells_[index].layer.get();
+}
+
+std::string Network::place_text(std::size_t index) const {
+  const Address a = address_of(index);
+  return fmt::format("cell ({},{},{},{})", a.z, a.y, a.x, a.l);
+}
+
+Shape Network::with_batch(const Shape& sample, std::size_t samples) {
+  std::vector<std::size_t> extents{samples};
+  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
+  auto shape = Shape::create(extents);
+  return shape ? *shape : sample;
+}
+
+Result<void> Network::initialise() {
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].layer) {
+      LOOM_TRY_VOID(initialise_weights(path(i), *cells_[i].layer, settings.seed));
+    }
   return {};
 }
 
@@ -50,14 +70,23 @@ Result<void> Network::prepare(const Shape& input) {
   shape_after_.clear();
   state_needs_.clear();
   Shape shape = input;
-  std::size_t next_slot = 0;
+  std::size_t next_state = 0, next_weight = 0;
+  std::string disabled;  // the last cell that passed its input through although it holds a layer
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (cells_[i].layer) cells_[i].layer->assign_state(next_slot, state_needs_);
-    if (runs(i)) {
+    if (cells_[i].layer) {
+      visit_layers(path(i), *cells_[i].layer, [&](const std::string&, Layer& layer) {
+        layer.assign_state(next_state, state_needs_);
+        layer.visit_weights([&](Weight& w) {
+          if (!w.is_tied()) w.set_slot(next_weight++);
+        });
+      });
+      if (cells_[i].layer->common.is_disabled) disabled = place_text(i);
+    }
+    if (cells_[i].runs()) {
       auto out = cells_[i].layer->output_shape(shape);
       if (!out) {
-        const Address a = address_of(i);
-        return at(fmt::format("cell ({},{},{},{})", a.z, a.y, a.x, a.l), std::move(out).error());
+        if (!disabled.empty()) out.error().message += fmt::format(" ({} is disabled and passes its input through)", disabled);
+        return at(place_text(i), std::move(out).error());
       }
       shape = *out;
     }
@@ -66,46 +95,81 @@ Result<void> Network::prepare(const Shape& input) {
   return {};
 }
 
-std::size_t Network::scratch_bytes(const PlanSizes& sizes, const Shape& input, std::size_t begin, std::size_t end) const {
-  std::size_t widest = 0, inside = 0;
+Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::size_t end) const {
   Shape shape = input;
   for (std::size_t i = begin; i < end; ++i) {
-    if (!runs(i)) continue;
-    inside = std::max(inside, cells_[i].layer->scratch_bytes(sizes, shape));
-    shape = *cells_[i].layer->output_shape(shape);
-    widest = std::max(widest, tensor_bytes(shape));
+    if (!cells_[i].runs()) continue;
+    auto out = cells_[i].layer->output_shape(shape);
+    if (!out) return at(place_text(i), std::move(out).error());
+    shape = *out;
   }
-  return 2 * widest + inside;
+  return shape;
+}
+
+// Elements of the largest tensor behind a cell of [begin, end). Shapes were checked at prepare().
+std::size_t Network::widest_output(const Shape& input, std::size_t begin, std::size_t end) const {
+  std::size_t widest = 0;
+  Shape shape = input;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!cells_[i].runs()) continue;
+    shape = *cells_[i].layer->output_shape(shape);
+    widest = std::max(widest, shape.elements());
+  }
+  return widest;
 }
 
 ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const {
-  std::size_t widest = 0;
-  Shape shape = x.shape;
-  for (std::size_t i = begin; i < end; ++i) {
-    if (!runs(i)) continue;
-    shape = *cells_[i].layer->output_shape(shape);  // checked at prepare()
-    widest = std::max(widest, shape.elements());
-  }
-  // Two buffers take turns: a cell reads one and writes the other.
-  float* const buffers[2] = {exec.arena.take<float>(widest), exec.arena.take<float>(widest)};
+  // Two buffers take turns: a cell reads one and writes the other. With a tape every cell has its own.
+  std::byte* buffers[2] = {};
+  if (!pass.keeps())
+    for (std::byte*& buffer : buffers) buffer = exec.arena.take<std::byte>(widest_output(x.shape, begin, end) * bytes_of(x.element));
   ConstView current = x;
   std::size_t turn = 0;
   for (std::size_t i = begin; i < end; ++i) {
-    if (!runs(i)) continue;
+    if (!cells_[i].runs()) continue;
     if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     if (exec.status) break;
-    const View y{buffers[turn], *cells_[i].layer->output_shape(current.shape)};
+    View y{buffers[turn], *cells_[i].layer->output_shape(current.shape), x.element};
+    if (pass.keeps()) y = exec.arena.view(y.shape, x.element);
     turn ^= 1;
     cells_[i].layer->forward(exec, pass, current, y);
+    if (pass.keeps()) pass.tape->push(current);
+    if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
     current = y;
   }
   return current;
 }
 
+void Network::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end) const {
+  ConstView gradient = dy;
+  std::size_t first = begin, turn = 0;
+  while (first < end && !cells_[first].runs()) ++first;
+  const std::size_t widest = widest_output(dx.shape, begin, end) * bytes_of(dy.element);
+  std::byte* const buffers[2] = {exec.arena.take<std::byte>(widest), exec.arena.take<std::byte>(widest)};
+  for (std::size_t i = end; i-- > begin;) {
+    if (!cells_[i].runs()) continue;
+    if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+    if (exec.status) return;
+    const ConstView input = pass.tape->pop();
+    const View next = i == first ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
+    cells_[i].layer->backward(exec, pass, gradient, next);
+    if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
+    gradient = next;
+  }
+  if (first == end && dx.data != nullptr) copy(exec, dy, dx);
+}
+
+void Network::visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const {
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].layer)
+      loom::visit_weights(path(i), *cells_[i].layer, [&](const std::string& name, Weight& w, Layer& layer) {
+        if (!w.is_tied()) visit(name, w, layer);
+      });
+}
+
 std::size_t Network::resident_bytes() const {
   std::size_t bytes = 0;
-  for (const Cell& cell : cells_)
-    if (cell.layer) bytes += cell.layer->resident_bytes();
+  visit_weights([&](const std::string&, Weight& w, Layer&) { bytes += w.resident_bytes(); });
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layers/layer.h"
+#include "network/settings.h"
 
 namespace loom {
 
@@ -19,7 +20,7 @@ struct Address {
 
 struct Cell {
   LayerPtr layer;        // null: empty
-  bool enabled = true;
+  bool runs() const { return layer != nullptr && !layer->common.is_disabled; }
 };
 
 class Network {
@@ -33,26 +34,40 @@ class Network {
   Result<std::size_t> index_of(const Address& address) const;
   Address address_of(std::size_t index) const;
   Result<void> place(const Address& address, LayerPtr layer);
-  Result<void> set_enabled(const Address& address, bool enabled);
   const Cell& cell(std::size_t index) const { return cells_[index]; }
+  // The layer of a cell; OutOfRange outside the grid, NotFound for an empty cell.
+  Result<Layer*> layer(const Address& address);
 
-  // Infers shapes from the input on and gives layers their state slots. ShapeMismatch names the cell. Later inputs may differ in
-  // their leading axes where the layers allow it.
+  NetworkSettings settings;
+
+  // `samples` of a shape as one batch.
+  static Shape with_batch(const Shape& sample, std::size_t samples);
+  // Fills the weights that have no value, by rule and seed (engine J-02).
+  Result<void> initialise();
+  // Infers shapes from the input on, numbers the weights and gives layers their state slots. ShapeMismatch names the cell. Later
+  // inputs may differ in their leading axes where the layers allow it.
   Result<void> prepare(const Shape& input);
   const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
 
-  // Arena bytes of one forward over cells [begin, end) of a prepared network, activations included.
-  std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input, std::size_t begin, std::size_t end) const;
+  // Shape that cells [begin, end) make of an input, checked anew.
+  Result<Shape> output_shape(const Shape& input, std::size_t begin, std::size_t end) const;
 
-  // Runs cells [begin, end); the result lives in the arena (or is x itself when nothing ran) until the caller rewinds it.
+  // Runs cells [begin, end); the result lives in the arena (or is x itself when nothing ran) until the caller rewinds it. With a tape
+  // every tensor between cells is kept.
   ConstView forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const;
+  // The cells of the last forward in descending order; dx may have no data. The tape is empty afterwards.
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end) const;
 
+  // visit("layers.3.sequential_layers.0.weight", weight, its layer), ascending; every weight once, ties left out.
+  void visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const;
   std::size_t resident_bytes() const;
-  std::string path(std::size_t index) const { return fmt::format("layers.{}", index); }
+  static std::string path(std::size_t index) { return fmt::format("layers.{}", index); }
+  // "cell (0,0,1,2)"
+  std::string place_text(std::size_t index) const;
 
  private:
-  bool runs(std::size_t index) const { return cells_[index].layer != nullptr && cells_[index].enabled; }
+  std::size_t widest_output(const Shape& input, std::size_t begin, std::size_t end) const;
   GridSize size_;
   std::vector<Cell> cells_;
   std::vector<Shape> shape_after_;

@@ -4,6 +4,7 @@
 #include "backend/cpu/isa.h"
 #include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
 #include "ops/rope/rope.h"
@@ -12,10 +13,11 @@ namespace loom {
 
 struct KernelTable {
   MatmulKernels matmul;
-  NormKernels norm;
+  PerElement<NormKernels> norm;
   RopeKernels rope;
   AttentionKernels attention;
-  ElementwiseKernels elementwise;
+  PerElement<ElementwiseKernels> elementwise;
+  PerElement<GemmKernels> gemm;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

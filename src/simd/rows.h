@@ -1,34 +1,50 @@
 #pragma once
-// Walks a row sixteen elements at a time. The last step of a row that is no multiple of sixteen sees +0 in the lanes beyond it:
+// Walking a row of any length in steps of sixteen lanes. A row that is no multiple of sixteen sees +0 in the lanes beyond it:
 // sums are not changed by them, stores leave them out.
 
-#include "simd/simd.h"
+#include "simd/simd64.h"
 
 namespace loom::inline LOOM_TARGET {
 
 struct FullLanes {
-  LOOM_INLINE F32x16 load(const float* p) const { return LOOM_TARGET::load(p); }
-  LOOM_INLINE void store(float* p, const F32x16& v) const { LOOM_TARGET::store(p, v); }
-  LOOM_INLINE F32x16 keep(const F32x16& v) const { return v; }
+  template <class T>
+  LOOM_INLINE Lanes<T> load(const T* p) const {
+    return LOOM_TARGET::load(p);
+  }
+  template <class T>
+  LOOM_INLINE void store(T* p, const Lanes<T>& v) const {
+    LOOM_TARGET::store(p, v);
+  }
+  template <class V>
+  LOOM_INLINE V keep(const V& v) const {
+    return v;
+  }
 };
 
 struct TailLanes {
   std::size_t n;  // 1..15
-  LOOM_INLINE F32x16 load(const float* p) const {
-    alignas(64) float lanes[kLanes] = {};
+  template <class T>
+  LOOM_INLINE Lanes<T> load(const T* p) const {
+    alignas(64) T lanes[kLanes] = {};
     for (std::size_t i = 0; i < n; ++i) lanes[i] = p[i];
     return LOOM_TARGET::load(lanes);
   }
-  LOOM_INLINE void store(float* p, const F32x16& v) const {
-    alignas(64) float lanes[kLanes];
+  template <class T>
+  LOOM_INLINE void store(T* p, const Lanes<T>& v) const {
+    alignas(64) T lanes[kLanes];
     LOOM_TARGET::store(lanes, v);
     for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
   }
   // v with the lanes beyond the row set to +0.
-  LOOM_INLINE F32x16 keep(const F32x16& v) const {
-    alignas(64) float lanes[kLanes];
+  LOOM_INLINE F32x16 keep(const F32x16& v) const { return kept<float>(v); }
+  LOOM_INLINE F64x16 keep(const F64x16& v) const { return kept<double>(v); }
+
+ private:
+  template <class T>
+  LOOM_INLINE Lanes<T> kept(const Lanes<T>& v) const {
+    alignas(64) T lanes[kLanes];
     LOOM_TARGET::store(lanes, v);
-    for (std::size_t i = n; i < kLanes; ++i) lanes[i] = 0.0f;
+    for (std::size_t i = n; i < kLanes; ++i) lanes[i] = 0;
     return LOOM_TARGET::load(lanes);
   }
 };

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
-#include "layers/golden.h"
+#include "network/golden.h"
 #include "lm/golden.h"
 
 #if defined(__SSE2__)

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/matmul/matmul.h"
+#include "layers/activation_fields.h"
 
 namespace loom {
 namespace {
@@ -15,78 +15,87 @@ constexpr std::array<std::array<std::string_view, 3>, 2> kKinds = {
 
 }  // namespace
 
-Result<LayerPtr> Conv::create(const ConvConfig& c, std::vector<MatrixPtr> weights, std::vector<float> bias) {
-  if (c.axes < 1 || c.axes > 3) return fail(Code::InvalidConfig, "a convolution over {} axes: 1 to 3 are possible", c.axes);
-  const std::string_view kind = kKinds[c.geometry.transposed][c.axes - 1];
-  if (c.groups == 0 || c.channels == 0 || c.filters == 0 || c.channels % c.groups != 0 || c.filters % c.groups != 0)
-    return fail(Code::InvalidConfig, "{}: {} groups must divide {} channels and {} filters", kind, c.groups, c.channels, c.filters);
-  if (weights.size() != c.groups) return fail(Code::ShapeMismatch, "{}: {} matrices given for {} groups", kind, weights.size(), c.groups);
-  for (const MatrixPtr& w : weights)
-    if (w->rows() != c.filters / c.groups || w->cols() != c.channels / c.groups * c.geometry.taps())
-      return fail(Code::ShapeMismatch, "{}: a weight of {} x {}, expected {} x {}", kind, w->rows(), w->cols(), c.filters / c.groups,
-                  c.channels / c.groups * c.geometry.taps());
-  if (!bias.empty() && bias.size() != c.filters) return fail(Code::ShapeMismatch, "{}: {} biases for {} filters", kind, bias.size(), c.filters);
-  return LayerPtr(new Conv(c, std::move(weights), std::move(bias)));
+std::string_view Conv::kind() const { return kKinds[transposed_][axes_ - 1]; }
+
+void Conv::fields(FieldVisitor& visit) {
+  visit("input_channels|in_channels", config_.input_channels, {1});
+  visit("filters|out_channels", config_.filters, {1});
+  visit("kernel_size", config_.kernel_size);
+  visit("stride", config_.stride);
+  visit("padding", config_.padding);
+  visit("dilation", config_.dilation);
+  visit("groups", config_.groups, {1});
+  if (transposed_) visit("output_padding", config_.output_padding);
+  visit("bias", config_.bias);
+  visit_activation(visit, config_.activation);
+  sizes_.fields(visit);
 }
 
-std::string_view Conv::kind() const { return kKinds[config_.geometry.transposed][config_.axes - 1]; }
+Result<void> Conv::build() {
+  const ConvConfig& c = config_;
+  if (c.groups == 0 || c.input_channels == 0 || c.filters == 0 || c.input_channels % c.groups != 0 || c.filters % c.groups != 0)
+    return fail(Code::InvalidConfig, "{}: {} groups must divide {} channels and {} filters", kind(), c.groups, c.input_channels, c.filters);
+  geometry_.transposed = transposed_;
+  LOOM_TRY(geometry_.kernel, three_axes("kernel_size", c.kernel_size, axes_, 1, 1));
+  LOOM_TRY(geometry_.stride, three_axes("stride", c.stride, axes_, 1, 1));
+  LOOM_TRY(geometry_.padding, three_axes("padding", c.padding, axes_, 0, 0));
+  LOOM_TRY(geometry_.dilation, three_axes("dilation", c.dilation, axes_, 1, 1));
+  LOOM_TRY(geometry_.output_padding, three_axes("output_padding", c.output_padding, axes_, 0, 0));
+  std::vector<std::size_t> extents{c.filters, c.input_channels / c.groups};
+  for (std::size_t a = 3 - axes_; a < 3; ++a) {
+    if (geometry_.kernel[a] == 0 || geometry_.stride[a] == 0 || geometry_.dilation[a] == 0)
+      return fail(Code::InvalidConfig, "{}: kernel {}, stride {}, dilation {} of axis {}: each must be at least 1", kind(), geometry_.kernel[a],
+                  geometry_.stride[a], geometry_.dilation[a], a + axes_ - 3);
+    extents.push_back(geometry_.kernel[a]);
+  }
+  const std::size_t taps = c.input_channels / c.groups * geometry_.taps();
+  const auto rule = is_relu_like(c.activation.kind) ? WeightInit::Rule::He : WeightInit::Rule::Glorot;
+  LOOM_TRY_VOID(weight_.declare("weight", WeightRole::Matrix, extents, {rule, taps, c.filters / c.groups * geometry_.taps()}, c.groups));
+  if (c.bias) {
+    LOOM_TRY_VOID(bias_.declare("bias", WeightRole::Vector, std::array{c.filters}));
+  }
+  return {};
+}
+
+void Conv::visit_weights(const std::function<void(Weight&)>& visit) {
+  visit(weight_);
+  if (config_.bias) visit(bias_);
+}
 
 ConvGeometry Conv::geometry_for(const Shape& input) const {
-  ConvGeometry g = config_.geometry;
-  for (std::size_t a = 0; a < config_.axes; ++a) g.in[3 - config_.axes + a] = input[input.rank() - config_.axes + a];
+  ConvGeometry g = geometry_;
+  g.in = spatial_extents(input, axes_);
   return g;
 }
 
 Result<Shape> Conv::output_shape(const Shape& input) const {
-  const std::size_t rank = input.rank(), axes = config_.axes;
-  if (rank != axes + 1 && rank != axes + 2)
-    return fail(Code::ShapeMismatch, "{}: an input of shape {}, expected [B, {}, {} more axes]", kind(), input.text(), config_.channels, axes);
-  if (input[rank - axes - 1] != config_.channels)
-    return fail(Code::ShapeMismatch, "{}: {} input channels, expected {}", kind(), input[rank - axes - 1], config_.channels);
-  LOOM_TRY(const ConvGeometry::Axes out, geometry_for(input).out());
-  std::array<std::size_t, 5> extents{};
-  std::ranges::copy(input.extents(), extents.begin());
-  extents[rank - axes - 1] = config_.filters;
-  for (std::size_t a = 0; a < axes; ++a) extents[rank - axes + a] = out[3 - axes + a];
-  return Shape::create({extents.data(), rank});
-}
-
-std::size_t Conv::scratch_bytes(const PlanSizes&, const Shape&) const {
-  const std::size_t cols = weights_[0]->cols();
-  return tensor_bytes(kChunk, cols) + tensor_bytes(kChunk, weights_[0]->rows()) + matmul_scratch_bytes(kChunk, cols);
+  LOOM_TRY_VOID(check_spatial(kind(), input, axes_, config_.input_channels));
+  const ConvGeometry g = geometry_for(input);
+  LOOM_TRY_VOID(check_declared(kind(), "input", sizes_.in, axes_, g.in));
+  LOOM_TRY(const ConvGeometry::Axes out, g.out());
+  LOOM_TRY_VOID(check_declared(kind(), "output", sizes_.out, axes_, out));
+  return spatial_shape(input, axes_, config_.filters, out);
 }
 
 void Conv::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
   const ConvGeometry g = geometry_for(x.shape);
   const ConvGeometry::Axes out = *g.out();  // checked by output_shape()
-  const std::size_t positions = ConvGeometry::product(out), inputs = ConvGeometry::product(g.in);
-  const std::size_t samples = x.shape.elements() / (config_.channels * inputs);
-  const std::size_t group_channels = config_.channels / config_.groups, group_filters = config_.filters / config_.groups;
+  const std::size_t positions = ConvGeometry::product(out), inputs = ConvGeometry::product(g.in), size = bytes_of(x.element);
+  const std::size_t samples = x.shape.elements() / (config_.input_channels * inputs);
+  const std::size_t group_channels = config_.input_channels / config_.groups, group_filters = config_.filters / config_.groups;
   for (std::size_t b = 0; b < samples; ++b)
     for (std::size_t group = 0; group < config_.groups; ++group)
       for (std::size_t first = 0; first < positions; first += kChunk) {
         const ArenaScope scope(exec.arena);
         const std::size_t rows = std::min(kChunk, positions - first);
-        const Tensor patches = exec.arena.tensor(rows, weights_[group]->cols());
-        unfold(exec, g, out, x.data + (b * config_.channels + group * group_channels) * inputs, group_channels, first, patches);
-        const Tensor filtered = exec.arena.tensor(rows, group_filters);
-        matmul(exec, patches, std::array{MatmulJob{weights_[group].get(), filtered, bias_.empty() ? nullptr : bias_.data() + group * group_filters}});
-        if (config_.activation != Activation::Linear) activate(exec, config_.activation, filtered, filtered);
-        float* to = y.data + (b * config_.filters + group * group_filters) * positions + first;
-        for (std::size_t f = 0; f < group_filters; ++f)
-          for (std::size_t r = 0; r < rows; ++r) to[f * positions + r] = filtered.row(r)[f];
+        const Tensor patches = exec.arena.tensor(rows, weight_.cols(), x.element);
+        const std::byte* from = x.as<std::byte>() + (b * config_.input_channels + group * group_channels) * inputs * size;
+        unfold(exec, g, out, from, group_channels, first, patches);
+        const Tensor filtered = exec.arena.tensor(rows, group_filters, x.element);
+        linear(exec, patches, std::array{LinearJob{&weight_, &bias_, filtered, group}});
+        if (!config_.activation.is_linear()) activate(exec, config_.activation, filtered, filtered);
+        store_planes(exec, filtered, positions, first, y.as<std::byte>() + (b * config_.filters + group * group_filters) * positions * size);
       }
-}
-
-std::size_t Conv::resident_bytes() const {
-  std::size_t bytes = bias_.size() * sizeof(float);
-  for (const MatrixPtr& w : weights_) bytes += w->resident_bytes();
-  return bytes;
-}
-
-void Conv::visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const {
-  for (std::size_t i = 0; i < weights_.size(); ++i)
-    visit(config_.groups == 1 ? path + ".weight" : fmt::format("{}.weight.{}", path, i), *weights_[i]);
 }
 
 }  // namespace loom

@@ -1,32 +1,31 @@
 #pragma once
-// y = act(W x + b). W [out, in], b [out] optional; engine 3.3. A tied language-model head shares the embedding's matrix.
+// y = act(W x + b). W [out, in], b [out] optional; engine 3.3. A language-model head may share the embedding's table (L-102).
 
-#include "layers/layer.h"
-#include "ops/elementwise/elementwise.h"
+#include "layers/linear.h"
 
 namespace loom {
 
+struct DenseConfig {
+  std::size_t input_height = 0, output_height = 0;
+  bool bias = false;
+  ActivationFn activation;
+};
+
 class Dense final : public Layer {
  public:
-  // ShapeMismatch when the bias does not fit the matrix. `tied` weights are counted by their owner.
-  static Result<LayerPtr> create(MatrixPtr weight, std::vector<float> bias, Activation activation, bool tied = false);
+  explicit Dense(DenseConfig config = {}) : config_(std::move(config)) {}
 
   std::string_view kind() const override { return "dense"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  std::size_t resident_bytes() const override { return tied_ ? 0 : weight_->resident_bytes(); }
-  void visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const override {
-    if (!tied_) visit(path + ".weight", *weight_);
-  }
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
-  Dense(MatrixPtr weight, std::vector<float> bias, Activation activation, bool tied)
-      : weight_(std::move(weight)), bias_(std::move(bias)), activation_(activation), tied_(tied) {}
-  MatrixPtr weight_;
-  std::vector<float> bias_;
-  Activation activation_;
-  bool tied_;
+  DenseConfig config_;
+  Weight weight_, bias_;
 };
 
 }  // namespace loom

@@ -1,24 +1,40 @@
 #include "layers/layernorm/layernorm.h"
 
+#include <array>
+
 #include "ops/norm/norm.h"
 
 namespace loom {
 
-Result<LayerPtr> LayerNorm::create(std::vector<float> gamma, std::vector<float> beta, float eps) {
-  if (gamma.empty()) return fail(Code::InvalidConfig, "layernorm: gamma is empty");
-  if (!beta.empty() && beta.size() != gamma.size())
-    return fail(Code::ShapeMismatch, "layernorm: gamma has {} values, beta {}", gamma.size(), beta.size());
-  if (!(eps >= 0)) return fail(Code::InvalidConfig, "layernorm: eps {} given, expected a number >= 0", eps);
-  return LayerPtr(new LayerNorm(std::move(gamma), std::move(beta), eps));
+void LayerNorm::fields(FieldVisitor& visit) {
+  visit("input_height|output_height", config_.input_height, {1});
+  visit("eps", config_.eps);
+  visit("bias", config_.bias);
+}
+
+Result<void> LayerNorm::build() {
+  LOOM_TRY_VOID(gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}));
+  if (config_.bias) {
+    LOOM_TRY_VOID(beta_.declare("beta", WeightRole::TypedVector, std::array{config_.input_height}));
+  }
+  return {};
+}
+
+void LayerNorm::visit_weights(const std::function<void(Weight&)>& visit) {
+  visit(gamma_);
+  if (config_.bias) visit(beta_);
 }
 
 Result<Shape> LayerNorm::output_shape(const Shape& input) const {
-  if (input.cols() != gamma_.size()) return fail(Code::ShapeMismatch, "layernorm: {} input features, gamma has {}", input.cols(), gamma_.size());
+  if (input.cols() != config_.input_height)
+    return fail(Code::ShapeMismatch, "layernorm: {} input features, gamma has {}", input.cols(), config_.input_height);
   return input;
 }
 
 void LayerNorm::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
-  layer_norm(exec, x, gamma_.data(), beta_.empty() ? nullptr : beta_.data(), eps_, y);
+  const ArenaScope scope(exec.arena);
+  with_element(x.element,
+               [&]<class T>() { layer_norm(exec, x, gamma_.values<T>(exec), config_.bias ? beta_.values<T>(exec) : nullptr, config_.eps, y); });
 }
 
 }  // namespace loom

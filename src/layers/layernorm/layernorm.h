@@ -1,24 +1,30 @@
 #pragma once
-// y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * gamma + beta; gamma, beta [n], beta optional; engine 3.10.
+// y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * gamma + beta; gamma, beta [n]; engine 3.10.
 
 #include "layers/layer.h"
 
 namespace loom {
 
+struct LayerNormConfig {
+  std::size_t input_height = 0;
+  double eps = 1e-5;
+  bool bias = true;  // beta
+};
+
 class LayerNorm final : public Layer {
  public:
-  static Result<LayerPtr> create(std::vector<float> gamma, std::vector<float> beta, float eps);
+  explicit LayerNorm(const LayerNormConfig& config = {}) : config_(config) {}
 
   std::string_view kind() const override { return "layernorm"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  std::size_t scratch_bytes(const PlanSizes&, const Shape&) const override { return 0; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  std::size_t resident_bytes() const override { return (gamma_.size() + beta_.size()) * sizeof(float); }
 
  private:
-  LayerNorm(std::vector<float> gamma, std::vector<float> beta, float eps) : gamma_(std::move(gamma)), beta_(std::move(beta)), eps_(eps) {}
-  std::vector<float> gamma_, beta_;
-  float eps_;
+  LayerNormConfig config_;
+  Weight gamma_, beta_;
 };
 
 }  // namespace loom

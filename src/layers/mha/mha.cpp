@@ -1,62 +1,82 @@
 #include "layers/mha/mha.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "ops/matmul/matmul.h"
+#include "core/checked.h"
 #include "ops/norm/norm.h"
 
 namespace loom {
 namespace {
 
-const float* or_null(const std::vector<float>& v) { return v.empty() ? nullptr : v.data(); }
-
 // Each head of x as a row of its own.
-Tensor heads_of(Tensor x, std::size_t head_dim) { return {x.data, x.rows * (x.cols / head_dim), head_dim}; }
+Tensor heads_of(Tensor x, std::size_t head_dim) { return {x.data, x.rows * (x.cols / head_dim), head_dim, x.element}; }
 
 }  // namespace
 
-Result<LayerPtr> Mha::create(const MhaConfig& c, MhaWeights w) {
-  if (c.heads == 0 || c.kv_heads == 0 || c.head_dim == 0 || c.heads % c.kv_heads != 0)
-    return fail(Code::InvalidConfig, "mha: {} heads, {} key-value heads of {} features: the first must be a multiple of the second", c.heads,
-                c.kv_heads, c.head_dim);
-  const std::size_t q = c.heads * c.head_dim, kv = c.kv_heads * c.head_dim;
-  const auto check = [&](const char* what, const Matrix& m, std::size_t rows, std::size_t cols) -> Result<void> {
-    if (m.rows() != rows || m.cols() != cols)
-      return fail(Code::ShapeMismatch, "mha: {} is {} x {}, expected {} x {}", what, m.rows(), m.cols(), rows, cols);
-    return {};
-  };
-  const std::size_t d = w.q->cols();
-  LOOM_TRY_VOID(check("Wq", *w.q, q, d));
-  LOOM_TRY_VOID(check("Wk", *w.k, kv, d));
-  LOOM_TRY_VOID(check("Wv", *w.v, kv, d));
-  LOOM_TRY_VOID(check("Wo", *w.o, w.o->rows(), q));
-  const std::array<std::pair<const std::vector<float>*, std::size_t>, 6> vectors = {
-      {{&w.q_bias, q}, {&w.k_bias, kv}, {&w.v_bias, kv}, {&w.o_bias, w.o->rows()}, {&w.q_norm, c.head_dim}, {&w.k_norm, c.head_dim}}};
-  for (const auto& [vector, size] : vectors)
-    if (!vector->empty() && vector->size() != size)
-      return fail(Code::ShapeMismatch, "mha: a bias or norm has {} values, expected {}", vector->size(), size);
+void Mha::fields(FieldVisitor& visit) {
+  visit("d_model|input_height", config_.d_model, {1});
+  visit("num_heads", config_.num_heads, {1});
+  visit("num_kv_heads", config_.num_kv_heads);
+  visit("head_dim", config_.head_dim);
+  visit("output_dim", config_.output_dim);
+  visit("qkv_bias", config_.qkv_bias);
+  visit("out_bias", config_.out_bias);
+  visit("rope", config_.uses_rope);
+  visit("rope_theta|rope_freq_base", config_.rope.theta);
+  visit("rms_norm_eps", config_.rms_norm_eps);
+  visit("sliding_window", config_.sliding_window);
+  visit("attn_scale", config_.attn_scale);
+}
+
+Result<void> Mha::build() {
+  MhaConfig& c = config_;
+  if (c.num_kv_heads == 0) c.num_kv_heads = c.num_heads;
+  if (c.num_heads == 0 || c.num_heads % c.num_kv_heads != 0)
+    return fail(Code::InvalidConfig, "mha: {} heads and {} key-value heads: the first must be a multiple of the second", c.num_heads, c.num_kv_heads);
+  if (c.head_dim == 0) {
+    if (c.d_model % c.num_heads != 0) return fail(Code::InvalidConfig, "mha: {} features do not divide into {} heads", c.d_model, c.num_heads);
+    c.head_dim = c.d_model / c.num_heads;
+  }
+  if (c.output_dim == 0) c.output_dim = c.d_model;
+  if (c.rope.dim == 0) c.rope.dim = c.head_dim;
   if (c.uses_rope && c.rope.dim > c.head_dim) return fail(Code::InvalidConfig, "mha: {} rotated elements in heads of {}", c.rope.dim, c.head_dim);
-  return LayerPtr(new Mha(c, std::move(w)));
+  LOOM_TRY(const std::size_t q, checked_mul(c.num_heads, c.head_dim));
+  const std::size_t kv = c.num_kv_heads * c.head_dim;
+  const auto matrix = [&](Weight& w, const char* name, std::size_t out, std::size_t in) {
+    return w.declare(name, WeightRole::Matrix, std::array{out, in}, {WeightInit::Rule::Glorot, in, out});
+  };
+  LOOM_TRY_VOID(matrix(q_, "q.weight", q, c.d_model));
+  LOOM_TRY_VOID(matrix(k_, "k.weight", kv, c.d_model));
+  LOOM_TRY_VOID(matrix(v_, "v.weight", kv, c.d_model));
+  LOOM_TRY_VOID(matrix(o_, "o.weight", c.output_dim, q));
+  if (c.qkv_bias) {
+    LOOM_TRY_VOID(q_bias_.declare("q.bias", WeightRole::Vector, std::array{q}));
+    LOOM_TRY_VOID(k_bias_.declare("k.bias", WeightRole::Vector, std::array{kv}));
+    LOOM_TRY_VOID(v_bias_.declare("v.bias", WeightRole::Vector, std::array{kv}));
+  }
+  if (c.out_bias) {
+    LOOM_TRY_VOID(o_bias_.declare("o.bias", WeightRole::Vector, std::array{c.output_dim}));
+  }
+  if (c.head_norm) {
+    LOOM_TRY_VOID(q_norm_.declare("q_norm", WeightRole::Vector, std::array{c.head_dim}, {WeightInit::Rule::Ones}));
+    LOOM_TRY_VOID(k_norm_.declare("k_norm", WeightRole::Vector, std::array{c.head_dim}, {WeightInit::Rule::Ones}));
+  }
+  return {};
+}
+
+void Mha::visit_weights(const std::function<void(Weight&)>& visit) {
+  for (Weight* w : {&q_, &k_, &v_, &o_, &q_bias_, &k_bias_, &v_bias_, &o_bias_, &q_norm_, &k_norm_})
+    if (w->declared()) visit(*w);
 }
 
 AttentionConfig Mha::attention_config() const {
-  const float scale = config_.scale != 0 ? config_.scale : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-  return {config_.heads, config_.kv_heads, config_.head_dim, config_.sliding_window, scale};
+  const float scale = config_.attn_scale != 0 ? static_cast<float>(config_.attn_scale) : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+  return {config_.num_heads, config_.num_kv_heads, config_.head_dim, config_.sliding_window, scale};
 }
 
 Result<Shape> Mha::output_shape(const Shape& input) const {
-  if (input.cols() != w_.q->cols()) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), w_.q->cols());
-  return input.with_cols(w_.o->rows());
-}
-
-std::size_t Mha::scratch_bytes(const PlanSizes& sizes, const Shape& input) const {
-  const std::size_t rows = input.rows();
-  const std::size_t q = config_.heads * config_.head_dim, kv = config_.kv_heads * config_.head_dim;
-  const std::size_t ops = std::max(matmul_scratch_bytes(rows, std::max(q, input.cols())),
-                                   attention_scratch_bytes(attention_config(), sizes.max_positions, sizes.threads));
-  return 2 * tensor_bytes(rows, q) + 2 * tensor_bytes(rows, kv) + ops;
+  if (input.cols() != config_.d_model) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), config_.d_model);
+  return input.with_cols(config_.output_dim);
 }
 
 void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
@@ -67,33 +87,21 @@ void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
 void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& input, const View& y) const {
   const ArenaScope scope(exec.arena);
   const ConstTensor x = input;
-  const Tensor q = exec.arena.tensor(x.rows, w_.q->rows());
-  const Tensor k = exec.arena.tensor(x.rows, w_.k->rows());
-  const Tensor v = exec.arena.tensor(x.rows, w_.v->rows());
-  const Tensor o = exec.arena.tensor(x.rows, w_.q->rows());
-  matmul(exec, x,
-         std::array{MatmulJob{w_.q.get(), q, or_null(w_.q_bias)}, MatmulJob{w_.k.get(), k, or_null(w_.k_bias)},
-                    MatmulJob{w_.v.get(), v, or_null(w_.v_bias)}});
-  if (!w_.q_norm.empty()) rms_norm(exec, heads_of(q, config_.head_dim), w_.q_norm.data(), config_.norm_eps, heads_of(q, config_.head_dim));
-  if (!w_.k_norm.empty()) rms_norm(exec, heads_of(k, config_.head_dim), w_.k_norm.data(), config_.norm_eps, heads_of(k, config_.head_dim));
+  const Tensor q = exec.arena.tensor(x.rows, q_.rows());
+  const Tensor k = exec.arena.tensor(x.rows, k_.rows());
+  const Tensor v = exec.arena.tensor(x.rows, v_.rows());
+  const Tensor o = exec.arena.tensor(x.rows, q_.rows());
+  linear(exec, x, std::array{LinearJob{&q_, &q_bias_, q}, LinearJob{&k_, &k_bias_, k}, LinearJob{&v_, &v_bias_, v}});
+  if (config_.head_norm) {
+    rms_norm(exec, heads_of(q, config_.head_dim), q_norm_.plain(), config_.rms_norm_eps, heads_of(q, config_.head_dim));
+    rms_norm(exec, heads_of(k, config_.head_dim), k_norm_.plain(), config_.rms_norm_eps, heads_of(k, config_.head_dim));
+  }
   if (config_.uses_rope) {
     rope(exec, *pass.rope_tables[slot_], pass.positions, config_.head_dim, q);
     rope(exec, *pass.rope_tables[slot_], pass.positions, config_.head_dim, k);
   }
   attention(exec, attention_config(), q, k, v, pass.runs, pass.caches.subspan(slot_ * pass.runs.size(), pass.runs.size()), o);
-  matmul(exec, o, std::array{MatmulJob{w_.o.get(), y, or_null(w_.o_bias)}});
-}
-
-std::size_t Mha::resident_bytes() const {
-  const std::size_t vectors = w_.q_bias.size() + w_.k_bias.size() + w_.v_bias.size() + w_.o_bias.size() + w_.q_norm.size() + w_.k_norm.size();
-  return w_.q->resident_bytes() + w_.k->resident_bytes() + w_.v->resident_bytes() + w_.o->resident_bytes() + vectors * sizeof(float);
-}
-
-void Mha::visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const {
-  visit(path + ".q", *w_.q);
-  visit(path + ".k", *w_.k);
-  visit(path + ".v", *w_.v);
-  visit(path + ".o", *w_.o);
+  linear(exec, o, o_, o_bias_, y);
 }
 
 }  // namespace loom

@@ -1,39 +1,60 @@
 #include "layers/pool/pool.h"
 
-#include <algorithm>
-#include <array>
-
 namespace loom {
 
-Result<LayerPtr> Pool::create(const PoolConfig& c) {
-  if (c.axes < 1 || c.axes > 3) return fail(Code::InvalidConfig, "pooling over {} axes: 1 to 3 are possible", c.axes);
-  if (c.average && c.geometry.dilation != PoolGeometry::Axes{1, 1, 1}) return fail(Code::InvalidConfig, "avgpool: dilation is for maxpool only");
-  return LayerPtr(new Pool(c));
+void Pool::fields(FieldVisitor& visit) {
+  visit("kernel_size", config_.kernel_size);
+  visit("stride", config_.stride);
+  visit("padding", config_.padding);
+  if (!average_) visit("dilation", config_.dilation);
+  visit("ceil_mode", config_.ceil_mode);
+  if (average_) visit("count_include_pad", config_.count_include_pad);
+  visit("global", config_.global);
+  sizes_.fields(visit);
 }
 
-PoolGeometry Pool::geometry_for(const Shape& input) const {
-  PoolGeometry g = config_.geometry;
-  for (std::size_t a = 0; a < config_.axes; ++a) g.in[3 - config_.axes + a] = input[input.rank() - config_.axes + a];
-  if (config_.global) g.kernel = g.in, g.stride = g.in, g.padding = {0, 0, 0}, g.dilation = {1, 1, 1};
+Result<void> Pool::build() {
+  if (config_.kernel_size.values.empty() && !config_.global) return fail(Code::InvalidConfig, "{}: kernel_size is missing", kind());
+  return {};
+}
+
+std::size_t Pool::axes_of(const Shape& input) const {
+  const std::size_t named = config_.kernel_size.values.size();
+  return named > 1 ? named : input.rank() < 3 ? 1 : input.rank() - 2;
+}
+
+Result<PoolGeometry> Pool::geometry_for(const Shape& input) const {
+  const std::size_t axes = axes_of(input);
+  PoolGeometry g;
+  g.in = spatial_extents(input, axes);
+  g.ceil_mode = config_.ceil_mode, g.count_include_pad = config_.count_include_pad;
+  if (config_.global) {
+    g.kernel = g.stride = g.in;
+    return g;
+  }
+  LOOM_TRY(g.kernel, three_axes("kernel_size", config_.kernel_size, axes, 1, 1));
+  LOOM_TRY(g.stride, three_axes("stride", config_.stride.values.empty() ? config_.kernel_size : config_.stride, axes, 1, 1));
+  LOOM_TRY(g.padding, three_axes("padding", config_.padding, axes, 0, 0));
+  LOOM_TRY(g.dilation, three_axes("dilation", config_.dilation, axes, 1, 1));
   return g;
 }
 
 Result<Shape> Pool::output_shape(const Shape& input) const {
-  const std::size_t rank = input.rank(), axes = config_.axes;
-  if (rank != axes + 1 && rank != axes + 2)
-    return fail(Code::ShapeMismatch, "{}: an input of shape {}, expected [B, C, {} more axes]", kind(), input.text(), axes);
-  LOOM_TRY(const PoolGeometry::Axes out, geometry_for(input).out());
-  std::array<std::size_t, 5> extents{};
-  std::ranges::copy(input.extents(), extents.begin());
-  for (std::size_t a = 0; a < axes; ++a) extents[rank - axes + a] = out[3 - axes + a];
-  return Shape::create({extents.data(), rank});
+  const std::size_t axes = axes_of(input);
+  if (axes > 3) return fail(Code::ShapeMismatch, "{}: an input of shape {} has more than three spatial axes", kind(), input.text());
+  LOOM_TRY_VOID(check_spatial(kind(), input, axes, 0));
+  LOOM_TRY(const PoolGeometry g, geometry_for(input));
+  LOOM_TRY_VOID(check_declared(kind(), "input", sizes_.in, axes, g.in));
+  LOOM_TRY(const PoolGeometry::Axes out, g.out());
+  LOOM_TRY_VOID(check_declared(kind(), "output", sizes_.out, axes, out));
+  return spatial_shape(input, axes, input[input.rank() - axes - 1], out);
 }
 
 void Pool::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
-  const PoolGeometry g = geometry_for(x.shape);
-  const PoolGeometry::Axes out = *g.out();  // checked by output_shape()
+  const PoolGeometry g = *geometry_for(x.shape);  // checked by output_shape()
+  const PoolGeometry::Axes out = *g.out();
   const std::size_t planes = x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]);
-  (config_.average ? average_pool : max_pool)(exec, g, out, x.data, planes, y.data);
+  (average_ ? average_pool : max_pool)(exec, g, out, x, planes, y);
 }
 
 }  // namespace loom

@@ -2,31 +2,34 @@
 // Max and average pooling (maxpool, avgpool), windowed or global: x [B, C, in...] (or [C, in...]) -> [B, C, out...]; engine 3.6.
 
 #include "layers/layer.h"
+#include "layers/spatial.h"
 #include "ops/pool/pool.h"
 
 namespace loom {
 
 struct PoolConfig {
-  std::size_t axes = 2;         // spatial ones, 1 to 3
-  bool average = false;
-  bool global = false;          // one window over everything; the geometry's kernel does not count
-  PoolGeometry geometry{};      // `in` is the input's
+  AxisSizes kernel_size, stride, padding, dilation;  // as many axes as kernel_size has, else those of a [B, C, ...] input
+  bool ceil_mode = false, count_include_pad = true;
+  bool global = false;                               // one window over everything
 };
 
 class Pool final : public Layer {
  public:
-  static Result<LayerPtr> create(const PoolConfig& config);
+  explicit Pool(bool average, PoolConfig config = {}) : average_(average), config_(std::move(config)) {}
 
-  std::string_view kind() const override { return config_.average ? "avgpool" : "maxpool"; }
+  std::string_view kind() const override { return average_ ? "avgpool" : "maxpool"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
-  std::size_t scratch_bytes(const PlanSizes&, const Shape&) const override { return 0; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  std::size_t resident_bytes() const override { return 0; }
 
  private:
-  explicit Pool(const PoolConfig& config) : config_(config) {}
-  PoolGeometry geometry_for(const Shape& input) const;
+  // Spatial axes of an input: [B, C, axes...], or [C, axes...] where the settings say how many there are.
+  std::size_t axes_of(const Shape& input) const;
+  Result<PoolGeometry> geometry_for(const Shape& input) const;
+  bool average_;
   PoolConfig config_;
+  DeclaredSizes sizes_;
 };
 
 }  // namespace loom

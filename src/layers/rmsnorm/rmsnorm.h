@@ -5,20 +5,25 @@
 
 namespace loom {
 
+struct RmsNormConfig {
+  std::size_t input_height = 0;
+  double rms_norm_eps = 1e-6;
+};
+
 class RmsNorm final : public Layer {
  public:
-  static Result<LayerPtr> create(std::vector<float> gamma, float eps);
+  explicit RmsNorm(const RmsNormConfig& config = {}) : config_(config) {}
 
   std::string_view kind() const override { return "rmsnorm"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override { visit(gamma_); }
   Result<Shape> output_shape(const Shape& input) const override;
-  std::size_t scratch_bytes(const PlanSizes&, const Shape&) const override { return 0; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  std::size_t resident_bytes() const override { return gamma_.size() * sizeof(float); }
 
  private:
-  RmsNorm(std::vector<float> gamma, float eps) : gamma_(std::move(gamma)), eps_(eps) {}
-  std::vector<float> gamma_;
-  float eps_;
+  RmsNormConfig config_;
+  Weight gamma_;
 };
 
 }  // namespace loom

@@ -1,17 +1,22 @@
 #include "layers/sequential/sequential.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
 
-Result<LayerPtr> Sequential::create(std::vector<LayerPtr> children, bool residual) { return LayerPtr(new Sequential(std::move(children), residual)); }
+void Sequential::fields(FieldVisitor& visit) {
+  visit("residual", residual_);
+  visit("sequential_layers", children_);
+}
+
+void Sequential::visit_children(const std::function<void(const std::string&, Layer&)>& visit) {
+  for (std::size_t i = 0; i < children_.size(); ++i) visit(fmt::format("sequential_layers.{}", i), *children_[i]);
+}
 
 Result<Shape> Sequential::output_shape(const Shape& input) const {
   Shape shape = input;
   for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i]->common.is_disabled) continue;
     auto next = children_[i]->output_shape(shape);
     if (!next) return at(fmt::format("sequential_layers.{}", i), std::move(next).error());
     shape = *next;
@@ -20,46 +25,39 @@ Result<Shape> Sequential::output_shape(const Shape& input) const {
   return shape;
 }
 
-std::size_t Sequential::scratch_bytes(const PlanSizes& sizes, const Shape& input) const {
-  std::size_t between = 0, inside = 0;
-  Shape shape = input;
-  for (std::size_t i = 0; i < children_.size(); ++i) {
-    inside = std::max(inside, children_[i]->scratch_bytes(sizes, shape));
-    shape = *children_[i]->output_shape(shape);
-    if (i + 1 < children_.size()) between += tensor_bytes(shape);
-  }
-  return between + inside;
-}
-
 void Sequential::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena);
+  const ArenaScope scope(exec.arena, pass.keeps());
   ConstView current = x;
-  for (std::size_t i = 0; i < children_.size() && !exec.status; ++i) {
-    const bool last = i + 1 == children_.size();
-    View next = y;
-    if (!last) {
-      next.shape = *children_[i]->output_shape(current.shape);  // checked at prepare()
-      next.data = exec.arena.take<float>(next.shape.elements());
-    }
-    children_[i]->forward(exec, pass, current, next);
+  std::size_t left = 0;
+  for (const LayerPtr& child : children_) left += !child->common.is_disabled;
+  if (left == 0) copy(exec, x, y);
+  for (const LayerPtr& child : children_) {
+    if (child->common.is_disabled || exec.status) continue;
+    // The last child writes y itself, unless a skip is added to what a backward pass wants to see.
+    const bool last = --left == 0 && !(residual_ && pass.keeps());
+    const View next = last ? y : exec.arena.view(*child->output_shape(current.shape), x.element);  // checked at prepare()
+    child->forward(exec, pass, current, next);
+    if (pass.keeps()) pass.tape->push(current);
     current = next;
   }
-  if (children_.empty()) std::memcpy(y.data, x.data, x.shape.elements() * sizeof(float));
-  if (residual_) add(exec, x, y, y);
+  if (residual_) add(exec, x, left == 0 && current.data != x.data ? current : ConstView(y), y);
 }
 
-void Sequential::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
-  for (const LayerPtr& child : children_) child->assign_state(next, needs);
-}
-
-std::size_t Sequential::resident_bytes() const {
-  std::size_t bytes = 0;
-  for (const LayerPtr& child : children_) bytes += child->resident_bytes();
-  return bytes;
-}
-
-void Sequential::visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const {
-  for (std::size_t i = 0; i < children_.size(); ++i) children_[i]->visit_matrices(fmt::format("{}.sequential_layers.{}", path, i), visit);
+void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  ConstView gradient = dy;
+  std::size_t left = 0;
+  for (const LayerPtr& child : children_) left += !child->common.is_disabled;
+  if (left == 0 && dx.data != nullptr) residual_ ? add(exec, dy, dy, dx) : copy(exec, dy, dx);
+  for (std::size_t i = children_.size(); i-- > 0;) {
+    if (children_[i]->common.is_disabled || exec.status) continue;
+    const ConstView input = pass.tape->pop();
+    View next = dx;
+    if (--left != 0 || (residual_ && dx.data != nullptr)) next = exec.arena.view(input.shape, dy.element);
+    children_[i]->backward(exec, pass, gradient, next);
+    gradient = next;
+  }
+  if (residual_ && dx.data != nullptr && gradient.data != dy.data) add(exec, dy, gradient, dx);
 }
 
 }  // namespace loom

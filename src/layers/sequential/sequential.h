@@ -1,6 +1,6 @@
 #pragma once
 // Children one after another; with `residual` the output is x + f(x). A decoder block is
-// sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ]; engine V-30.
+// sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ]; engine V-30. Disabled children are skipped.
 
 #include "layers/layer.h"
 
@@ -8,18 +8,16 @@ namespace loom {
 
 class Sequential final : public Layer {
  public:
-  static Result<LayerPtr> create(std::vector<LayerPtr> children, bool residual);
+  explicit Sequential(std::vector<LayerPtr> children = {}, bool residual = false) : children_(std::move(children)), residual_(residual) {}
 
   std::string_view kind() const override { return "sequential"; }
+  void fields(FieldVisitor& visit) override;
+  void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  std::size_t scratch_bytes(const PlanSizes& sizes, const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
-  std::size_t resident_bytes() const override;
-  void visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
-  Sequential(std::vector<LayerPtr> children, bool residual) : children_(std::move(children)), residual_(residual) {}
   std::vector<LayerPtr> children_;
   bool residual_;
 };

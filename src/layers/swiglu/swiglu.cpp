@@ -1,57 +1,62 @@
 #include "layers/swiglu/swiglu.h"
 
-#include <algorithm>
-#include <array>
-
-#include "ops/matmul/matmul.h"
+#include "layers/activation_fields.h"
 
 namespace loom {
-namespace {
 
-bool fits(const std::vector<float>& bias, std::size_t rows) { return bias.empty() || bias.size() == rows; }
-const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
+void Swiglu::fields(FieldVisitor& visit) {
+  visit("input_height|input_size|d_model", config_.input_height, {1});
+  visit("output_height|intermediate_size", config_.output_height, {1});
+  visit("bias", config_.bias);
+  visit_activation(visit, config_.activation);
+}
 
-}  // namespace
+Result<void> Swiglu::build() {
+  const std::size_t d = config_.input_height, n = config_.output_height;
+  using Rule = WeightInit::Rule;
+  LOOM_TRY_VOID(gate_.declare("gate.weight", WeightRole::Matrix, std::array{n, d}, {Rule::Glorot, d, n}));
+  LOOM_TRY_VOID(up_.declare("up.weight", WeightRole::Matrix, std::array{n, d}, {Rule::Glorot, d, n}));
+  LOOM_TRY_VOID(down_.declare("down.weight", WeightRole::Matrix, std::array{d, n}, {Rule::Glorot, n, d}));
+  if (!config_.bias) return {};
+  LOOM_TRY_VOID(gate_bias_.declare("gate.bias", WeightRole::Vector, std::array{n}));
+  LOOM_TRY_VOID(up_bias_.declare("up.bias", WeightRole::Vector, std::array{n}));
+  return down_bias_.declare("down.bias", WeightRole::Vector, std::array{d});
+}
 
-Result<LayerPtr> Swiglu::create(SwigluWeights w, Activation activation) {
-  const std::size_t d = w.gate->cols(), n = w.gate->rows();
-  if (w.up->cols() != d || w.up->rows() != n || w.down->cols() != n || w.down->rows() != d)
-    return fail(Code::ShapeMismatch, "swiglu: gate is {} x {}, up {} x {}, down {} x {}", n, d, w.up->rows(), w.up->cols(), w.down->rows(),
-                w.down->cols());
-  if (!fits(w.gate_bias, n) || !fits(w.up_bias, n) || !fits(w.down_bias, d))
-    return fail(Code::ShapeMismatch, "swiglu: a bias does not fit its matrix");
-  return LayerPtr(new Swiglu(std::move(w), activation));
+void Swiglu::visit_weights(const std::function<void(Weight&)>& visit) {
+  for (Weight* w : {&gate_, &up_, &down_, &gate_bias_, &up_bias_, &down_bias_})
+    if (w->declared()) visit(*w);
 }
 
 Result<Shape> Swiglu::output_shape(const Shape& input) const {
-  if (input.cols() != w_.gate->cols()) return fail(Code::ShapeMismatch, "swiglu: {} input features, the gate has {}", input.cols(), w_.gate->cols());
+  if (input.cols() != config_.input_height)
+    return fail(Code::ShapeMismatch, "swiglu: {} input features, the gate has {}", input.cols(), config_.input_height);
   return input;
 }
 
-std::size_t Swiglu::scratch_bytes(const PlanSizes&, const Shape& input) const {
-  const std::size_t n = w_.gate->rows(), rows = input.rows();
-  return 2 * tensor_bytes(rows, n) + matmul_scratch_bytes(rows, std::max(n, input.cols()));
+void Swiglu::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  const ArenaScope scope(exec.arena, pass.keeps());
+  const std::size_t rows = x.shape.rows(), n = config_.output_height;
+  const Tensor gate = exec.arena.tensor(rows, n, x.element), up = exec.arena.tensor(rows, n, x.element);
+  linear(exec, x, std::array{LinearJob{&gate_, &gate_bias_, gate}, LinearJob{&up_, &up_bias_, up}});
+  const Tensor hidden = pass.keeps() ? exec.arena.tensor(rows, n, x.element) : gate;
+  gated(exec, config_.activation, gate, up, hidden);
+  linear(exec, hidden, down_, down_bias_, y);
+  if (!pass.keeps()) return;
+  pass.tape->push(x);
+  for (const Tensor& t : {gate, up, hidden}) pass.tape->push({t.data, x.shape.with_cols(n).value(), x.element});
 }
 
-void Swiglu::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
+void Swiglu::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(exec.arena);
-  const std::size_t rows = x.shape.rows();
-  const Tensor gate = exec.arena.tensor(rows, w_.gate->rows());
-  const Tensor up = exec.arena.tensor(rows, w_.up->rows());
-  matmul(exec, x, std::array{MatmulJob{w_.gate.get(), gate, or_null(w_.gate_bias)}, MatmulJob{w_.up.get(), up, or_null(w_.up_bias)}});
-  gated(exec, activation_, gate, up, gate);
-  matmul(exec, gate, std::array{MatmulJob{w_.down.get(), y, or_null(w_.down_bias)}});
-}
-
-std::size_t Swiglu::resident_bytes() const {
-  return w_.gate->resident_bytes() + w_.up->resident_bytes() + w_.down->resident_bytes() +
-         (w_.gate_bias.size() + w_.up_bias.size() + w_.down_bias.size()) * sizeof(float);
-}
-
-void Swiglu::visit_matrices(const std::string& path, const std::function<void(const std::string&, const Matrix&)>& visit) const {
-  visit(path + ".gate", *w_.gate);
-  visit(path + ".up", *w_.up);
-  visit(path + ".down", *w_.down);
+  const ConstView hidden = pass.tape->pop(), up = pass.tape->pop(), gate = pass.tape->pop(), x = pass.tape->pop();
+  const std::size_t block = rows_of_block(x.shape);
+  const View dhidden = exec.arena.view(hidden.shape, x.element);
+  linear_backward(exec, pass, hidden, down_, down_bias_, dy, dhidden, block);
+  const View dgate = exec.arena.view(hidden.shape, x.element), dup = exec.arena.view(hidden.shape, x.element);
+  gated_backward(exec, config_.activation, gate, up, dhidden, dgate, dup);
+  linear_backward(exec, pass, x, gate_, gate_bias_, dgate, dx, block);
+  linear_backward(exec, pass, x, up_, up_bias_, dup, dx, block, true);
 }
 
 }  // namespace loom

@@ -74,14 +74,16 @@ void KvCache::forget(std::size_t begin, std::size_t end) {
     }
 }
 
-std::size_t attention_scratch_bytes(const AttentionConfig& config, std::size_t max_positions, int threads) {
-  return static_cast<std::size_t>(threads) * attention_scratch_floats(config.head_dim, max_positions) * sizeof(float) + 64;
-}
-
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v, std::span<const SequenceRows> runs,
                std::span<KvCache* const> caches, Tensor out) {
   const AttentionKernels& kernels = exec.kernels.attention;
   const std::size_t dim = config.head_dim, group = config.heads / config.kv_heads;
+  std::size_t last = 0;
+  for (const SequenceRows& run : runs) last = run.position + run.count > last ? run.position + run.count : last;
+  const ArenaScope scope(exec.arena);
+  const std::size_t scratch = attention_scratch_floats(dim, last);
+  float* const memory = exec.arena.take<float>(scratch * static_cast<std::size_t>(exec.pool.threads()));
+  if (exec.rehearsal()) return;
   const auto append_head = [&](std::size_t h) {
     for (std::size_t s = 0; s < runs.size(); ++s)
       for (std::size_t i = 0; i < runs[s].count; ++i)
@@ -93,8 +95,6 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
     exec.pool.run(config.kv_heads, append_head);
   }
 
-  std::size_t last = 0;
-  for (const SequenceRows& run : runs) last = run.position + run.count > last ? run.position + run.count : last;
   Tiling tiling{group, static_cast<std::size_t>(kernels.tile), config.kv_heads};
   if (tiling.per_head > tiling.tile) tiling.per_head = 1;
   std::size_t tasks = 0;
@@ -106,9 +106,6 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
   tasks = 0;
   for (const SequenceRows& run : runs) tasks += tiling.tasks(run.count);
 
-  const ArenaScope scope(exec.arena);
-  const std::size_t scratch = attention_scratch_floats(dim, last);
-  float* const memory = exec.arena.take<float>(scratch * static_cast<std::size_t>(exec.pool.threads()));
   const auto run_task = [&](std::size_t part, int worker) {
     std::size_t s = 0;
     for (; part >= tiling.tasks(runs[s].count); ++s) part -= tiling.tasks(runs[s].count);

@@ -62,8 +62,6 @@ struct AttentionConfig {
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v, std::span<const SequenceRows> runs,
                std::span<KvCache* const> caches, Tensor out);
 
-std::size_t attention_scratch_bytes(const AttentionConfig& config, std::size_t max_positions, int threads);
-
 // Kernel side: up to kTileTokens queries of one kv head, each one row and head.
 struct AttentionTask {
   const AttentionConfig* config;

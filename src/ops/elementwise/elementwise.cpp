@@ -1,6 +1,7 @@
 #include "ops/elementwise/elementwise.h"
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "ops/all.h"
@@ -9,30 +10,43 @@
 namespace loom {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Activation>, 14> kNames = {{
+constexpr std::array<std::pair<std::string_view, Activation>, 31> kNames = {{
     {"linear", Activation::Linear},
     {"relu", Activation::Relu},
     {"silu", Activation::Silu},
     {"gelu", Activation::Gelu},
     {"tanh", Activation::Tanh},
     {"sigmoid", Activation::Sigmoid},
+    {"leakyrelu", Activation::LeakyRelu},
     {"relu2", Activation::Relu2},
     {"gelu_exact", Activation::GeluExact},
+    {"softplus", Activation::Softplus},
+    {"mish", Activation::Mish},
+    {"hard_sigmoid", Activation::HardSigmoid},
+    {"hard_swish", Activation::HardSwish},
+    {"hard_tanh", Activation::HardTanh},
+    {"elu", Activation::Elu},
+    {"selu", Activation::Selu},
+    {"relu6", Activation::Relu6},
+    {"softsign", Activation::Softsign},
     {"quick_gelu", Activation::QuickGelu},
+    {"sign", Activation::Sign},
+    {"step", Activation::Step},
+    {"none", Activation::Linear},
+    {"identity", Activation::Linear},
     {"swish", Activation::Silu},
     {"gelu_new", Activation::Gelu},
     {"gelu_pytorch_tanh", Activation::Gelu},
     {"gelu_tanh", Activation::Gelu},
+    {"leaky_relu", Activation::LeakyRelu},
     {"relu_squared", Activation::Relu2},
+    {"6", Activation::Relu2},
+    {"gelu_erf", Activation::GeluExact},
 }};
 
 }  // namespace
 
-std::string_view name(Activation activation) {
-  for (const auto& [text, value] : kNames)
-    if (value == activation) return text;
-  return "linear";
-}
+std::string_view name(Activation activation) { return kNames[static_cast<std::size_t>(activation)].first; }
 
 std::optional<Activation> activation_from_name(std::string_view text) {
   for (const auto& [known, value] : kNames)
@@ -40,21 +54,64 @@ std::optional<Activation> activation_from_name(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+// f(kernels of T, first element, elements) in pieces.
+template <class F>
+void each_piece(const Exec& exec, Tensor y, F&& f) {
+  with_element(y.element, [&]<class T>() {
+    const ElementwiseKernels<T>& kernels = exec.kernels.elementwise.of<T>();
+    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(kernels, at, n); });
+  });
+}
+
+}  // namespace
+
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  for_rows(exec, a.rows, a.cols, [&](std::size_t r) { exec.kernels.elementwise.add(a.row(r), b.row(r), a.cols, y.row(r)); });
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at); });
 }
 
-void activate(const Exec& exec, Activation activation, ConstTensor x, Tensor y) {
-  for_rows(exec, x.rows, x.cols, [&](std::size_t r) { exec.kernels.elementwise.activate(activation, x.row(r), x.cols, y.row(r)); });
+void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at); });
 }
 
-void gated(const Exec& exec, Activation activation, ConstTensor gate, ConstTensor up, Tensor y) {
-  for_rows(exec, gate.rows, gate.cols,
-           [&](std::size_t r) { exec.kernels.elementwise.gated(activation, gate.row(r), up.row(r), gate.cols, y.row(r)); });
+void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.scale(x.as<T>() + at, factor, n, y.as<T>() + at); });
 }
 
-void scale(const Exec& exec, ConstTensor x, float factor, Tensor y) {
-  for_rows(exec, x.rows, x.cols, [&](std::size_t r) { exec.kernels.elementwise.scale(x.row(r), factor, x.cols, y.row(r)); });
+void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
+  with_element(y.element, [&]<class T>() {
+    for_rows(exec, y.rows, y.cols,
+             [&](std::size_t r) { exec.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r)); });
+  });
+}
+
+void fill_zero(const Exec& exec, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memset(y.as<T>() + at, 0, n * sizeof(T)); });
+}
+
+void copy(const Exec& exec, ConstTensor x, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memcpy(y.as<T>() + at, x.as<T>() + at, n * sizeof(T)); });
+}
+
+void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.activate(fn, x.as<T>() + at, n, y.as<T>() + at); });
+}
+
+void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
+  each_piece(exec, dx, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.activate_backward(fn, x.as<T>() + at, dy.as<T>() + at, n, dx.as<T>() + at);
+  });
+}
+
+void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at); });
+}
+
+void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy, Tensor dgate, Tensor dup) {
+  each_piece(exec, dup, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.gated_backward(fn, gate.as<T>() + at, up.as<T>() + at, dy.as<T>() + at, n, dgate.as<T>() + at, dup.as<T>() + at);
+  });
 }
 
 }  // namespace loom

@@ -23,10 +23,6 @@ QuantizedRows quantize(const Exec& exec, ConstTensor x, PanelKind kind) {
 
 }  // namespace
 
-std::size_t matmul_scratch_bytes(std::size_t rows, std::size_t cols) {
-  return kForms * (rows * ceil_div(cols, kBlockCols) * sizeof(QuantizedBlock) + 64);  // a group may mix kinds of panels
-}
-
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);
   QuantizedRows inputs[kForms];
@@ -44,7 +40,7 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
       const std::size_t n = job.weight->panels();
       if (begin < n && begin < end) {
         const PanelKind kind = job.weight->layout().kind;
-        const MatmulTask task{job.weight, x.data, x.rows, x.cols, &inputs[form_index(kind)], job.y.data, job.bias};
+        const MatmulTask task{job.weight, x.as(), x.rows, x.cols, &inputs[form_index(kind)], job.y.as(), job.bias};
         exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, begin, end < n ? end : n);
       }
       begin = begin > n ? begin - n : 0;
@@ -56,7 +52,7 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   std::size_t parts = static_cast<std::size_t>(exec.pool.threads()) * 4;
   parts = parts < work ? parts : work;
   parts = parts < panels ? parts : panels;
-  exec.pool.run(parts, [&](std::size_t part) { run_panels(part * panels / parts, (part + 1) * panels / parts); });
+  exec.run(parts, [&](std::size_t part) { run_panels(part * panels / parts, (part + 1) * panels / parts); });
 }
 
 }  // namespace loom

@@ -50,9 +50,6 @@ struct MatmulJob {
 // One pass over x for all weights (q | k | v, gate | up): they divide one set of threads.
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs);
 
-// Arena bytes that matmul() takes for `rows` rows of an input of `cols` columns.
-std::size_t matmul_scratch_bytes(std::size_t rows, std::size_t cols);
-
 // Kernel side.
 struct MatmulTask {
   const Matrix* weight;

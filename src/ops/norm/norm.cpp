@@ -5,12 +5,20 @@
 
 namespace loom {
 
-void rms_norm(const Exec& exec, ConstTensor x, const float* gamma, float eps, Tensor y) {
-  for_rows(exec, x.rows, x.cols, [&](std::size_t r) { exec.kernels.norm.rms_norm_row(x.row(r), gamma, eps, x.cols, y.row(r)); });
+void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y) {
+  with_element(x.element, [&]<class T>() {
+    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+      exec.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), static_cast<const T*>(gamma), eps, x.cols, y.row<T>(r));
+    });
+  });
 }
 
-void layer_norm(const Exec& exec, ConstTensor x, const float* gamma, const float* beta, float eps, Tensor y) {
-  for_rows(exec, x.rows, x.cols, [&](std::size_t r) { exec.kernels.norm.layer_norm_row(x.row(r), gamma, beta, eps, x.cols, y.row(r)); });
+void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* beta, double eps, Tensor y) {
+  with_element(x.element, [&]<class T>() {
+    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+      exec.kernels.norm.of<T>().layer_norm_row(x.row<T>(r), static_cast<const T*>(gamma), static_cast<const T*>(beta), eps, x.cols, y.row<T>(r));
+    });
+  });
 }
 
 }  // namespace loom

@@ -8,14 +8,15 @@
 
 namespace loom {
 
-// gamma [cols]. x and y may be the same memory.
-void rms_norm(const Exec& exec, ConstTensor x, const float* gamma, float eps, Tensor y);
+// gamma [cols], of the element type of x. x and y may be the same memory.
+void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y);
 // gamma, beta [cols]; beta may be null.
-void layer_norm(const Exec& exec, ConstTensor x, const float* gamma, const float* beta, float eps, Tensor y);
+void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* beta, double eps, Tensor y);
 
+template <class T>
 struct NormKernels {
-  void (*rms_norm_row)(const float* x, const float* gamma, float eps, std::size_t cols, float* y);
-  void (*layer_norm_row)(const float* x, const float* gamma, const float* beta, float eps, std::size_t cols, float* y);
+  void (*rms_norm_row)(const T* x, const T* gamma, double eps, std::size_t cols, T* y);
+  void (*layer_norm_row)(const T* x, const T* gamma, const T* beta, double eps, std::size_t cols, T* y);
 };
 
 }  // namespace loom

@@ -1,8 +1,6 @@
 #include "ops/pool/pool.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <limits>
 
 #include "core/checked.h"
@@ -62,37 +60,44 @@ std::size_t divisor(const PoolGeometry& g, const PoolGeometry::Axes& o) {
   return count;
 }
 
-template <class Window>
-void each_window(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, const float* x, std::size_t planes, float* y,
-                 Window window) {
+float snap_to(float v) { return snapped(v); }
+double snap_to(double v) { return v != v ? std::numeric_limits<double>::quiet_NaN() : (v < 0 ? -v : v) < 0x1p-485 ? 0.0 : v; }
+
+// y = window(plane, output), one after the other.
+template <class T, class Window>
+void each_window(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, const T* x, std::size_t planes, T* y, Window window) {
   const std::size_t inputs = g.in[0] * g.in[1] * g.in[2], outputs = out[0] * out[1] * out[2];
   for_rows(exec, planes, outputs * g.kernel[0] * g.kernel[1] * g.kernel[2], [&](std::size_t plane) {
-    const float* from = x + plane * inputs;
-    float* to = y + plane * outputs;
+    const T* from = x + plane * inputs;
+    T* to = y + plane * outputs;
     for (std::size_t i = 0; i < outputs; ++i)
-      to[i] = snapped(window(from, PoolGeometry::Axes{i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]}));
+      to[i] = snap_to(window(from, PoolGeometry::Axes{i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]}));
   });
 }
 
 }  // namespace
 
-void max_pool(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, const float* x, std::size_t planes, float* y) {
-  each_window(exec, g, out, x, planes, y, [&](const float* from, const PoolGeometry::Axes& o) {
-    float largest = -std::numeric_limits<float>::infinity();
-    each_position(g, o, [&](std::size_t, std::size_t i) { largest = from[i] > largest ? from[i] : largest; });
-    return largest;
+void max_pool(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+  with_element(x.element, [&]<class T>() {
+    each_window(exec, g, out, x.as<T>(), planes, y.as<T>(), [&](const T* from, const PoolGeometry::Axes& o) {
+      T largest = -std::numeric_limits<T>::infinity();
+      each_position(g, o, [&](std::size_t, std::size_t i) { largest = from[i] > largest ? from[i] : largest; });
+      return largest;
+    });
   });
 }
 
-void average_pool(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, const float* x, std::size_t planes, float* y) {
-  each_window(exec, g, out, x, planes, y, [&](const float* from, const PoolGeometry::Axes& o) {
-    float total = 0, block = 0;
-    std::size_t block_index = 0;
-    each_position(g, o, [&](std::size_t tap, std::size_t i) {
-      if (tap / 64 != block_index) total = total + block, block = 0, block_index = tap / 64;
-      block = block + from[i];
+void average_pool(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+  with_element(x.element, [&]<class T>() {
+    each_window(exec, g, out, x.as<T>(), planes, y.as<T>(), [&](const T* from, const PoolGeometry::Axes& o) {
+      T total = 0, block = 0;
+      std::size_t block_index = 0;
+      each_position(g, o, [&](std::size_t tap, std::size_t i) {
+        if (tap / 64 != block_index) total = total + block, block = 0, block_index = tap / 64;
+        block = block + from[i];
+      });
+      return (total + block) / static_cast<T>(divisor(g, o));
     });
-    return (total + block) / static_cast<float>(divisor(g, o));
   });
 }
 

@@ -19,7 +19,7 @@ struct PoolGeometry {
   Result<Axes> out() const;
 };
 
-void max_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, const float* x, std::size_t planes, float* y);
-void average_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, const float* x, std::size_t planes, float* y);
+void max_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y);
+void average_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y);
 
 }  // namespace loom

@@ -50,27 +50,42 @@ std::size_t source_of(const ConvGeometry& g, std::size_t axis, std::size_t o, st
   return static_cast<std::size_t>(spread / stride);
 }
 
-}  // namespace
-
-void unfold(const Exec& exec, const ConvGeometry& g, const ConvGeometry::Axes& out, const float* x, std::size_t channels, std::size_t first,
-            Tensor patches) {
+template <class T>
+void unfold_row(const ConvGeometry& g, const ConvGeometry::Axes& o, const T* x, std::size_t channels, T* to) {
   const std::size_t elements = ConvGeometry::product(g.in);
-  for_rows(exec, patches.rows, patches.cols, [&](std::size_t r) {
-    const std::size_t position = first + r;
-    const ConvGeometry::Axes o{position / (out[1] * out[2]), position / out[2] % out[1], position % out[2]};
-    float* to = patches.row(r);
-    for (std::size_t c = 0; c < channels; ++c)
-      for (std::size_t z = 0; z < g.kernel[0]; ++z) {
-        const std::size_t iz = source_of(g, 0, o[0], z);
-        for (std::size_t y = 0; y < g.kernel[1]; ++y) {
-          const std::size_t iy = source_of(g, 1, o[1], y);
-          const float* line = x + c * elements + (iz * g.in[1] + iy) * g.in[2];
-          for (std::size_t k = 0; k < g.kernel[2]; ++k) {
-            const std::size_t ix = source_of(g, 2, o[2], k);
-            *to++ = iz == kOutside || iy == kOutside || ix == kOutside ? 0.0f : line[ix];
-          }
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t z = 0; z < g.kernel[0]; ++z) {
+      const std::size_t iz = source_of(g, 0, o[0], z);
+      for (std::size_t y = 0; y < g.kernel[1]; ++y) {
+        const std::size_t iy = source_of(g, 1, o[1], y);
+        const T* line = x + c * elements + (iz * g.in[1] + iy) * g.in[2];
+        for (std::size_t k = 0; k < g.kernel[2]; ++k) {
+          const std::size_t ix = source_of(g, 2, o[2], k);
+          *to++ = iz == kOutside || iy == kOutside || ix == kOutside ? T{0} : line[ix];
         }
       }
+    }
+}
+
+}  // namespace
+
+void unfold(const Exec& exec, const ConvGeometry& g, const ConvGeometry::Axes& out, const void* x, std::size_t channels, std::size_t first,
+            Tensor patches) {
+  with_element(patches.element, [&]<class T>() {
+    for_rows(exec, patches.rows, patches.cols, [&](std::size_t r) {
+      const std::size_t position = first + r;
+      const ConvGeometry::Axes o{position / (out[1] * out[2]), position / out[2] % out[1], position % out[2]};
+      unfold_row(g, o, static_cast<const T*>(x), channels, patches.row<T>(r));
+    });
+  });
+}
+
+void store_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y) {
+  with_element(rows.element, [&]<class T>() {
+    for_rows(exec, rows.cols, rows.rows, [&](std::size_t c) {
+      T* to = static_cast<T*>(y) + c * positions + first;
+      for (std::size_t r = 0; r < rows.rows; ++r) to[r] = rows.row<T>(r)[c];
+    });
   });
 }
 

@@ -24,7 +24,10 @@ struct ConvGeometry {
 };
 
 // Rows [first, first + patches.rows) of the patches of `channels` channels x [channels, in...]; patches.cols = channels * taps.
-void unfold(const Exec& exec, const ConvGeometry& geometry, const ConvGeometry::Axes& out, const float* x, std::size_t channels, std::size_t first,
+void unfold(const Exec& exec, const ConvGeometry& geometry, const ConvGeometry::Axes& out, const void* x, std::size_t channels, std::size_t first,
             Tensor patches);
+
+// y[c, first + r] = rows[r, c]: rows of channels into planes of `positions` elements, the first of which y points to.
+void store_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y);
 
 }  // namespace loom

@@ -1,0 +1,62 @@
+#pragma once
+// The one list of a layer's settings: its fields() visits every key with the member that holds it. The JSON reader, writer and
+// schema, getters and fuzzers are visitors.
+
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace loom {
+
+class Layer;
+using LayerPtr = std::unique_ptr<Layer>;
+
+// One number for every axis, or one per axis in the order D, H, W.
+struct AxisSizes {
+  std::vector<std::size_t> values;
+  std::size_t at(std::size_t axis, std::size_t fallback) const { return values.empty() ? fallback : values.size() == 1 ? values[0] : values[axis]; }
+};
+
+struct SizeRange {
+  std::size_t min = 0, max = 0x7fffffff;
+};
+
+class FieldVisitor {
+ public:
+  virtual ~FieldVisitor() = default;
+  // `keys`: the key and its aliases, separated by '|'. The member holds the default before it is read.
+  virtual void operator()(std::string_view keys, std::size_t& value, SizeRange range = {}) = 0;
+  virtual void operator()(std::string_view keys, bool& value) = 0;
+  virtual void operator()(std::string_view keys, double& value) = 0;
+  virtual void operator()(std::string_view keys, std::string& value) = 0;
+  virtual void operator()(std::string_view keys, Activation& value) = 0;
+  virtual void operator()(std::string_view keys, AxisSizes& value) = 0;
+  virtual void operator()(std::string_view keys, std::vector<std::size_t>& value) = 0;
+  virtual void operator()(std::string_view keys, std::vector<bool>& value) = 0;
+  // Children with settings of their own; their paths are `key`.i or `key`.
+  virtual void operator()(std::string_view keys, std::vector<LayerPtr>& children) = 0;
+  virtual void operator()(std::string_view keys, LayerPtr& child) = 0;
+  // An object with fields of its own.
+  virtual void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) = 0;
+
+  // One of a list of names.
+  template <class E>
+  void choice(std::string_view keys, E& value, std::initializer_list<std::string_view> names) {
+    auto index = static_cast<std::size_t>(value);
+    choose(keys, index, {names.begin(), names.size()});
+    value = static_cast<E>(index);
+  }
+
+ protected:
+  // Names may have aliases, separated by '|'.
+  virtual void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) = 0;
+};
+
+}  // namespace loom

@@ -1,0 +1,91 @@
+#include "layers/layer.h"
+
+#include <cstring>
+
+#include "core/checked.h"
+
+namespace loom {
+
+Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Element element) {
+  Gradients g;
+  g.element_ = element;
+  std::size_t bytes = 0;
+  std::vector<std::size_t> offsets;
+  for (const std::size_t n : elements) {
+    offsets.push_back(bytes);
+    LOOM_TRY(const std::size_t size, checked_mul(n, bytes_of(element)));
+    LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
+  }
+  LOOM_TRY(g.memory_, Buffer::create(bytes));
+  for (const std::size_t offset : offsets) g.slots_.push_back(g.memory_.data() + offset);
+  return g;
+}
+
+void Gradients::clear() { std::memset(memory_.data(), 0, memory_.size()); }
+
+void Layer::backward(const Exec& exec, const Pass&, const ConstView&, const View&) const {
+  if (!exec.status) exec.status = Error{Code::Unsupported, fmt::format("{} has no backward pass", kind())};
+}
+
+void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
+  visit(path, layer);
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_layers(path.empty() ? below : path + "." + below, child, visit); });
+}
+
+void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit) {
+  visit_layers(path, layer, [&](const std::string& place, Layer& l) {
+    l.visit_weights([&](Weight& w) { visit(place.empty() ? w.name() : place + "." + w.name(), w, l); });
+  });
+}
+
+namespace {
+
+Result<WeightInit> rule_for(const Weight& weight, const CommonSettings& common) {
+  using Rule = WeightInit::Rule;
+  WeightInit init = weight.initial();
+  // Named rules change matrices; biases stay 0 and gains 1.
+  if (weight.role() != WeightRole::Matrix || common.init.empty() || common.init == "auto") return init;
+  if (common.init == "uniform") {
+    init.rule = Rule::Uniform, init.size = common.init_scale > 0 ? common.init_scale : 0.1;
+  } else if (common.init == "normal") {
+    init.rule = Rule::Normal, init.size = common.init_scale > 0 ? common.init_scale : 0.02;
+  } else if (common.init == "he") {
+    init.rule = Rule::He;
+  } else if (common.init == "xavier") {
+    init.rule = Rule::Glorot;
+  } else if (common.init == "zeros" || common.init == "none") {
+    init.rule = Rule::Zeros;
+  } else if (common.init == "identity") {
+    init.rule = Rule::Identity;
+  } else {
+    return fail(Code::UnknownName, "init \"{}\" is unknown; known: auto uniform he xavier normal zeros identity none", common.init.substr(0, 40));
+  }
+  return init;
+}
+
+}  // namespace
+
+Result<void> initialise_weights(const std::string& path, Layer& layer, std::uint64_t seed) {
+  std::optional<Error> error;
+  visit_weights(path, layer, [&](const std::string& name, Weight& weight, Layer& owner) {
+    if (error || weight.is_tied() || weight.has_value()) return;
+    const auto fill = [&]() -> Result<void> {
+      LOOM_TRY_VOID(weight.morph(owner.common.encoding));
+      LOOM_TRY(const WeightInit init, rule_for(weight, owner.common));
+      return weight.initialise(init, seed, random_site(name));
+    };
+    if (auto done = fill(); !done) error = std::move(done).error();
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return {};
+}
+
+Weight* find_weight(Layer& layer, std::string_view name) {
+  Weight* found = nullptr;
+  layer.visit_weights([&](Weight& w) {
+    if (w.name() == name) found = &w;
+  });
+  return found;
+}
+
+}  // namespace loom

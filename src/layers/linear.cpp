@@ -1,0 +1,54 @@
+#include "layers/linear.h"
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/norm/norm.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kMaxJobs = 4;
+
+const Weight* present(const Weight* bias) { return bias != nullptr && bias->declared() ? bias : nullptr; }
+
+void linear64(const Exec& exec, ConstTensor x, const LinearJob& job) {
+  const ArenaScope scope(exec.arena);
+  const std::size_t rows = job.weight->rows() / job.weight->parts();
+  const double* w = job.weight->values<double>(exec) + job.part * rows * x.cols;
+  gemm(exec, Operand::of(x), {w, 1, x.cols}, x.cols, job.y);
+  if (const Weight* bias = present(job.bias)) add_to_rows(exec, job.y, bias->values<double>(exec) + job.part * rows, job.y);
+}
+
+}  // namespace
+
+void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
+  LOOM_ASSERT(jobs.size() <= kMaxJobs);
+  const ArenaScope scope(exec.arena);
+  std::array<MatmulJob, kMaxJobs> packed;
+  std::size_t n = 0;
+  for (const LinearJob& job : jobs) {
+    if (x.element == Element::f64) {
+      linear64(exec, x, job);
+      continue;
+    }
+    const Weight* bias = present(job.bias);
+    const float* b = bias == nullptr ? nullptr : bias->values<float>(exec) + job.part * (job.weight->rows() / job.weight->parts());
+    packed[n++] = {job.weight->matrix(job.part).get(), job.y, b};
+  }
+  if (n != 0) matmul(exec, x, {packed.data(), n});
+}
+
+void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
+                     std::size_t block, bool add_to_dx) {
+  if (pass.gradients != nullptr) {
+    if (void* dw = pass.gradients->of(weight)) gemm(exec, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, Into::Add, block);
+    if (bias.declared())
+      if (void* db = pass.gradients->of(bias)) add_column_sums(exec, dy, block, db);
+  }
+  if (dx.data == nullptr) return;
+  const ArenaScope scope(exec.arena);
+  with_element(dx.element, [&]<class T>() {
+    gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
+  });
+}
+
+}  // namespace loom

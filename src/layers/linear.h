@@ -1,0 +1,29 @@
+#pragma once
+// y = W x (+ b) and its gradients: what every kind with a matrix is made of. x [rows, in], W [out, in], b [out] or not declared.
+
+#include <array>
+
+#include "layers/layer.h"
+#include "ops/gemm/gemm.h"
+#include "ops/matmul/matmul.h"
+
+namespace loom {
+
+struct LinearJob {
+  const Weight* weight = nullptr;
+  const Weight* bias = nullptr;  // may be undeclared
+  Tensor y;
+  std::size_t part = 0;          // of the weight; its outputs' biases start at part * rows of it
+};
+
+// All jobs read the same x. f32 inputs meet the active version as it is packed, f64 inputs its values in f64.
+void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs);
+inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y) {
+  linear(exec, x, std::array{LinearJob{&weight, &bias, y}});
+}
+
+// dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W and b, in blocks of `block` rows (numerics N-05).
+void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
+                     std::size_t block, bool add_to_dx = false);
+
+}  // namespace loom

@@ -1,0 +1,59 @@
+#include "layers/spatial.h"
+
+#include <algorithm>
+
+namespace loom {
+
+void DeclaredSizes::fields(FieldVisitor& visit) {
+  visit("input_height", in[0]);
+  visit("input_width", in[1]);
+  visit("input_depth", in[2]);
+  visit("output_height", out[0]);
+  visit("output_width", out[1]);
+  visit("output_depth", out[2]);
+}
+
+Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes, std::size_t fallback, std::size_t padded) {
+  std::array<std::size_t, 3> all{padded, padded, padded};
+  if (sizes.values.size() > 1 && sizes.values.size() != axes)
+    return fail(Code::InvalidConfig, "{}: {} numbers for {} axes, expected one or as many", key, sizes.values.size(), axes);
+  for (std::size_t a = 0; a < axes; ++a) all[3 - axes + a] = sizes.at(a, fallback);
+  return all;
+}
+
+Result<void> check_spatial(std::string_view kind, const Shape& input, std::size_t axes, std::size_t channels) {
+  const std::size_t rank = input.rank();
+  if (rank != axes + 1 && rank != axes + 2)
+    return fail(Code::ShapeMismatch, "{}: an input of shape {}, expected [B, C, {} more axes]", kind, input.text(), axes);
+  if (channels != 0 && input[rank - axes - 1] != channels)
+    return fail(Code::ShapeMismatch, "{}: {} input channels, expected {}", kind, input[rank - axes - 1], channels);
+  return {};
+}
+
+std::array<std::size_t, 3> spatial_extents(const Shape& input, std::size_t axes) {
+  std::array<std::size_t, 3> extents{1, 1, 1};
+  for (std::size_t a = 0; a < axes; ++a) extents[3 - axes + a] = input[input.rank() - axes + a];
+  return extents;
+}
+
+Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t channels, const std::array<std::size_t, 3>& extents) {
+  std::array<std::size_t, Shape::kMaxRank> all{};
+  std::ranges::copy(input.extents(), all.begin());
+  all[input.rank() - axes - 1] = channels;
+  for (std::size_t a = 0; a < axes; ++a) all[input.rank() - axes + a] = extents[3 - axes + a];
+  return Shape::create({all.data(), input.rank()});
+}
+
+Result<void> check_declared(std::string_view kind, const char* what, const std::array<std::size_t, 3>& declared, std::size_t axes,
+                            const std::array<std::size_t, 3>& derived) {
+  // Keys name height, width, depth; axes stand as L, HW or DHW.
+  const std::array<std::size_t, 3> by_axis = axes == 3 ? std::array{declared[2], declared[0], declared[1]}
+                                             : axes == 2 ? std::array<std::size_t, 3>{0, declared[0], declared[1]}
+                                                         : std::array<std::size_t, 3>{0, 0, declared[0]};
+  for (std::size_t a = 3 - axes; a < 3; ++a)
+    if (by_axis[a] != 0 && by_axis[a] != derived[a])
+      return fail(Code::ShapeMismatch, "{}: {} of axis {}: {} given, {} derived", kind, what, a + axes - 3, by_axis[a], derived[a]);
+  return {};
+}
+
+}  // namespace loom

@@ -1,0 +1,274 @@
+#include "layers/weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "dtypes/float16.h"
+#include "simd/normal.h"
+
+namespace loom {
+namespace {
+
+float snapped_to(float v) { return snapped(v); }
+double snapped_to(double v) { return std::abs(v) < 0x1p-485 ? 0.0 : v; }
+
+// Rows [first, first + count) of a quantised matrix.
+QuantizedMatrix rows_of(const QuantizedMatrix& q, std::size_t first, std::size_t count) {
+  QuantizedMatrix part;
+  part.dtype = q.dtype, part.rows = count, part.cols = q.cols, part.span = q.span;
+  const auto cut = [&](auto& to, const auto& from, std::size_t per_row) {
+    if (!from.empty()) to.assign(from.begin() + static_cast<std::ptrdiff_t>(first * per_row), from.begin() + static_cast<std::ptrdiff_t>((first + count) * per_row));
+  };
+  cut(part.codes, q.codes, q.cols * q.code_bytes());
+  if (q.spans_per_row() == 0) {
+    part.scales = q.scales, part.zero_points = q.zero_points;
+  } else {
+    cut(part.scales, q.scales, q.spans_per_row());
+    cut(part.zero_points, q.zero_points, q.spans_per_row());
+  }
+  return part;
+}
+
+Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix> matrix) {
+  if (!matrix) return tl::make_unexpected(std::move(matrix).error());
+  parts.push_back(std::make_shared<const Matrix>(std::move(*matrix)));
+  return parts;
+}
+
+}  // namespace
+
+Result<void> Weight::declare(std::string name, WeightRole role, std::span<const std::size_t> extents, const WeightInit& init, std::size_t parts) {
+  auto shape = Shape::create(extents);
+  if (!shape) return at(name, std::move(shape).error());
+  *this = Weight();
+  name_ = std::move(name), role_ = role, shape_ = *shape, init_ = init, parts_ = parts;
+  LOOM_ASSERT(rows() % parts_ == 0);
+  return {};
+}
+
+template <class T>
+Result<void> Weight::set_of(std::span<const T> values) {
+  if (tied_ != nullptr) return tied_->set_of(values);
+  if (values.size() != elements())
+    return fail(Code::ShapeMismatch, "{}: {} values given, {} of shape {} expected", name_, values.size(), elements(), shape_.text());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!(std::abs(static_cast<double>(values[i])) <= static_cast<double>(std::numeric_limits<float>::max())) &&
+        !(encoding_.dtype == DType::float64 && std::abs(static_cast<double>(values[i])) <= std::numeric_limits<double>::max()))
+      return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
+  master_.clear(), master64_.clear();
+  if (encoding_.dtype == DType::float64) {
+    master64_.resize(values.size());
+    std::ranges::transform(values, master64_.begin(), [](T v) { return snapped_to(static_cast<double>(v)); });
+  } else {
+    master_.resize(values.size());
+    std::ranges::transform(values, master_.begin(), [](T v) { return snapped_to(static_cast<float>(v)); });
+  }
+  return refresh();
+}
+
+Result<void> Weight::set(std::span<const float> values) { return set_of(values); }
+Result<void> Weight::set(std::span<const double> values) { return set_of(values); }
+
+Result<void> Weight::initialise(const WeightInit& init, std::uint64_t seed, std::uint32_t site) {
+  using Rule = WeightInit::Rule;
+  const RandomStream stream{seed, RandomDomain::Init, 0, site};
+  const auto fan_in = static_cast<double>(init.fan_in), fan_out = static_cast<double>(init.fan_out);
+  const double half_width = init.rule == Rule::Glorot ? std::sqrt(6.0 / (fan_in + fan_out)) : init.size;
+  const double deviation = init.rule == Rule::He ? std::sqrt(2.0 / fan_in) : init.size;
+  std::vector<float> values(elements());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double v = 0;
+    switch (init.rule) {
+      case Rule::Zeros: break;
+      case Rule::Ones: v = 1; break;
+      case Rule::Identity: v = i / cols() == i % cols() ? 1 : 0; break;
+      case Rule::Glorot:
+      case Rule::Uniform: v = (2.0 * static_cast<double>(stream.uniform(i)) - 1.0) * half_width; break;
+      case Rule::He:
+      case Rule::Normal: v = normal(stream, i) * deviation; break;
+    }
+    values[i] = static_cast<float>(v);
+  }
+  return set(std::span<const float>(values));
+}
+
+Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const {
+  auto version = std::make_shared<Version>();
+  version->encoding = e;
+  std::vector<float> narrow;
+  if (master_.empty()) {
+    narrow.resize(master64_.size());
+    std::ranges::transform(master64_, narrow.begin(), [](double v) { return snapped_to(static_cast<float>(v)); });
+  }
+  const std::span<const float> values = master_.empty() ? narrow : master_;
+  if (role_ != WeightRole::Matrix) {
+    if (e.dtype == DType::float64) {
+      version->decoded64 = master64_.empty() ? std::vector<double>(master_.begin(), master_.end()) : master64_;
+    } else if (role_ == WeightRole::Vector || e.dtype == DType::float32) {
+      version->decoded.assign(values.begin(), values.end());
+    } else {
+      LOOM_TRY(const QuantizedMatrix q, quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));
+      version->decoded = dequantize(q);
+    }
+    return version;
+  }
+  const std::size_t part_rows = rows() / parts_;
+  if (e.dtype == DType::float64) {
+    const std::vector<double> wide = master64_.empty() ? std::vector<double>(master_.begin(), master_.end()) : master64_;
+    for (std::size_t p = 0; p < parts_; ++p) {
+      const auto slice = std::span<const double>(wide).subspan(p * part_rows * cols(), part_rows * cols());
+      LOOM_TRY(version->parts, pack(std::move(version->parts), Matrix::from_source(DType::float64, std::as_bytes(slice), part_rows, cols())));
+    }
+    return version;
+  }
+  std::vector<float> decoded;
+  std::optional<QuantizedMatrix> q;
+  if (e.dtype != DType::float32 && !is_block_format(e.dtype)) {
+    LOOM_TRY(q, quantize(e.dtype, values, rows(), cols(), e.span));
+    if (e.activation_quant == ActivationQuant::None) decoded = dequantize(*q);
+  }
+  for (std::size_t p = 0; p < parts_; ++p) {
+    if (q && decoded.empty()) {
+      LOOM_TRY(version->parts, pack(std::move(version->parts), Matrix::from_quantized(rows_of(*q, p * part_rows, part_rows))));
+      continue;
+    }
+    const auto slice = (decoded.empty() ? values : std::span<const float>(decoded)).subspan(p * part_rows * cols(), part_rows * cols());
+    LOOM_TRY(version->parts, pack(std::move(version->parts), Matrix::from_floats(decoded.empty() ? e.dtype : DType::float32, slice, part_rows, cols())));
+  }
+  return version;
+}
+
+// The active version anew, and no other: the master has changed (engine D-22).
+Result<void> Weight::refresh() {
+  versions_.clear();
+  auto version = encode(encoding_);
+  if (!version) return at(name_, std::move(version).error());
+  active_ = std::move(*version);
+  versions_.push_back(active_);
+  find_plain();
+  return {};
+}
+
+Result<void> Weight::morph(const Encoding& encoding) {
+  if (tied_ != nullptr) return tied_->morph(encoding);
+  if (!has_value()) {  // what is set later arrives in this type
+    encoding_ = encoding;
+    return {};
+  }
+  for (const auto& version : versions_)
+    if (version->encoding == encoding) {
+      active_ = version, encoding_ = encoding;
+      find_plain();
+      return {};
+    }
+  if (!has_master()) return fail(Code::InvalidArgument, "{}: its master was released; ensure_master() decodes one", name_);
+  auto version = encode(encoding);
+  if (!version) return at(name_, std::move(version).error());
+  active_ = std::move(*version), encoding_ = encoding;
+  versions_.push_back(active_);
+  find_plain();
+  return {};
+}
+
+Result<void> Weight::inject(MatrixPtr matrix) {
+  if (matrix->rows() != rows() || matrix->cols() != cols() || parts_ != 1)
+    return fail(Code::ShapeMismatch, "{}: a matrix of {} x {}, expected {} x {}", name_, matrix->rows(), matrix->cols(), rows(), cols());
+  master_.clear(), master64_.clear(), versions_.clear();
+  encoding_ = {matrix->dtype()};
+  active_ = std::make_shared<Version>();
+  active_->encoding = encoding_;
+  if (role_ == WeightRole::Matrix) {
+    active_->parts.push_back(std::move(matrix));
+  } else {
+    active_->decoded.resize(elements());
+    matrix->decode_row(0, active_->decoded.data());
+  }
+  versions_.push_back(active_);
+  find_plain();
+  return {};
+}
+
+Result<void> Weight::tie(Weight& owner) {
+  Weight& last = owner.tied_ != nullptr ? *owner.tied_ : owner;
+  if (!(last.shape_ == shape_)) return fail(Code::ShapeMismatch, "{} of shape {} is tied to {} of shape {}", name_, shape_.text(), last.name_, last.shape_.text());
+  tied_ = &last;
+  return {};
+}
+
+void Weight::release_master() {
+  if (tied_ != nullptr || active_ == nullptr) return;
+  master_ = {}, master64_ = {};
+  find_plain();
+}
+
+Result<void> Weight::ensure_master() {
+  if (tied_ != nullptr) return tied_->ensure_master();
+  if (has_master()) return {};
+  if (active_ == nullptr) return fail(Code::InvalidArgument, "{} has no value yet", name_);
+  if (dtype() == DType::float64) {
+    std::vector<double> values(elements());
+    decode(0, elements(), values.data());
+    master64_ = std::move(values);
+  } else {
+    std::vector<float> values(elements());
+    decode(0, elements(), values.data());
+    master_ = std::move(values);
+  }
+  find_plain();
+  return {};
+}
+
+void Weight::trim_versions() {
+  versions_.clear();
+  if (active_ != nullptr) versions_.push_back(active_);
+}
+
+// f32 values that need no decoding: a vector, or the master of an f32 matrix.
+void Weight::find_plain() {
+  plain_ = nullptr;
+  if (active_ == nullptr) return;
+  if (!active_->decoded.empty()) plain_ = active_->decoded.data();
+  if (role_ == WeightRole::Matrix && encoding_.dtype == DType::float32 && !master_.empty()) plain_ = master_.data();
+}
+
+template <class T>
+void Weight::decode_to(std::size_t first, std::size_t count, T* to) const {
+  if (role_ != WeightRole::Matrix) {
+    for (std::size_t i = 0; i < count; ++i)
+      to[i] = active_->decoded64.empty() ? static_cast<T>(active_->decoded[first + i]) : static_cast<T>(active_->decoded64[first + i]);
+    return;
+  }
+  LOOM_ASSERT(first % cols() == 0 && count % cols() == 0);
+  const std::size_t part_rows = rows() / parts_;
+  for (std::size_t r = first / cols(); r < (first + count) / cols(); ++r, to += cols()) active_->parts[r / part_rows]->decode_row(r % part_rows, to);
+}
+
+template <class T>
+const T* Weight::values(const Exec& exec) const {
+  const Weight& w = owner();
+  if constexpr (sizeof(T) == 4) {
+    if (w.plain_ != nullptr) return w.plain_;
+  } else {
+    if (w.dtype() == DType::float64 && !w.master64_.empty()) return w.master64_.data();
+    if (w.active_ != nullptr && !w.active_->decoded64.empty()) return w.active_->decoded64.data();
+  }
+  T* to = exec.arena.template take<T>(w.elements());
+  const std::size_t row = w.role_ == WeightRole::Matrix ? w.cols() : w.elements();
+  exec.run(w.elements() / row, [&](std::size_t r) { w.decode_to(r * row, row, to + r * row); });
+  return to;
+}
+template const float* Weight::values<float>(const Exec&) const;
+template const double* Weight::values<double>(const Exec&) const;
+
+std::size_t Weight::resident_bytes() const {
+  if (tied_ != nullptr) return 0;
+  std::size_t bytes = master_.size() * sizeof(float) + master64_.size() * sizeof(double);
+  for (const auto& version : versions_) {
+    bytes += version->decoded.size() * sizeof(float) + version->decoded64.size() * sizeof(double);
+    for (const MatrixPtr& part : version->parts) bytes += part->resident_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace loom

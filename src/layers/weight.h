@@ -1,0 +1,126 @@
+#pragma once
+// One named weight of a layer (engine 4.3): its master, its versions in the 21 types and the one that is active. A weight is const
+// while networks run; morph, set and inject happen between runs.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/exec.h"
+#include "core/philox.h"
+#include "dtypes/matrix.h"
+
+namespace loom {
+
+using MatrixPtr = std::shared_ptr<const Matrix>;
+
+// Matrices take the cell's type. Vectors beside a matrix stay f32 (f64 with float64); those of kinds without a matrix, norms, take
+// the type with one scale (engine L-03).
+enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector };
+
+// How a fresh weight is filled (engine J-02).
+struct WeightInit {
+  enum class Rule : std::uint8_t { Zeros, Ones, Glorot, He, Uniform, Normal, Identity } rule = Rule::Zeros;
+  std::size_t fan_in = 1, fan_out = 1;
+  double size = 0;  // half width of Uniform, deviation of Normal
+};
+
+// How a matrix meets its input (engine D-34): Auto quantises inputs of the INT types, None decodes the weights to f32.
+enum class ActivationQuant : std::uint8_t { Auto, None };
+
+// What a weight is encoded to.
+struct Encoding {
+  DType dtype = DType::float32;
+  ScaleSpan span{};
+  ActivationQuant activation_quant = ActivationQuant::Auto;
+  bool operator==(const Encoding& o) const {
+    return dtype == o.dtype && span.granularity == o.span.granularity && span.group_size == o.span.group_size && activation_quant == o.activation_quant;
+  }
+};
+
+class Weight {
+ public:
+  // Fixes name, role and extents; nothing has a value yet. A matrix has rows = the first axis, and `parts` matrices of as many rows
+  // each (the groups of a convolution), which share scales but not panels.
+  Result<void> declare(std::string name, WeightRole role, std::span<const std::size_t> extents, const WeightInit& init = {}, std::size_t parts = 1);
+  bool declared() const { return !name_.empty(); }
+
+  const std::string& name() const { return name_; }
+  WeightRole role() const { return role_; }
+  const Shape& shape() const { return shape_; }
+  const WeightInit& initial() const { return init_; }
+  std::size_t elements() const { return shape_.elements(); }
+  std::size_t rows() const { return role_ == WeightRole::Matrix ? shape_[0] : 1; }
+  std::size_t cols() const { return elements() / rows(); }
+  std::size_t parts() const { return parts_; }
+
+  // Values into the master, snapped; the active version follows. DataTooShort is ShapeMismatch here; NonFinite names the index.
+  Result<void> set(std::span<const float> values);
+  Result<void> set(std::span<const double> values);
+  // Fills the master by the rule, a function of (seed, site) alone.
+  Result<void> initialise(const WeightInit& init, std::uint64_t seed, std::uint32_t site);
+  // Encodes the master, unless a version like that is cached, and makes it the active one. InvalidArgument without a master.
+  Result<void> morph(const Encoding& encoding);
+  // Panels as they are, without a master.
+  Result<void> inject(MatrixPtr matrix);
+  // Shares values and gradients with another weight of the same extents, which must outlive this one.
+  Result<void> tie(Weight& owner);
+  // Frees the master if the active version holds the values; ensure_master() decodes it again.
+  void release_master();
+  Result<void> ensure_master();
+  void trim_versions();
+
+  bool has_value() const { return has_master() || active_ != nullptr; }
+  bool has_master() const { return tied_ != nullptr ? tied_->has_master() : !master_.empty() || !master64_.empty(); }
+  bool is_tied() const { return tied_ != nullptr; }
+  const Encoding& encoding() const { return owner().encoding_; }
+  DType dtype() const { return encoding().dtype; }
+
+  // The active version of a matrix.
+  const MatrixPtr& matrix(std::size_t part = 0) const { return owner().active_->parts[part]; }
+  // The values that the active version stands for, row-major: where they lie, or decoded into the arena.
+  template <class T>
+  const T* values(const Exec& exec) const;
+  void decode(std::size_t first, std::size_t count, float* to) const { owner().decode_to(first, count, to); }
+  void decode(std::size_t first, std::size_t count, double* to) const { owner().decode_to(first, count, to); }
+  // f32 values that lie in memory, or null: vectors of language models.
+  const float* plain() const { return owner().plain_; }
+
+  std::size_t resident_bytes() const;
+  // Where gradients of this weight lie in Gradients; the owner's when tied.
+  std::size_t slot() const { return owner().slot_; }
+  void set_slot(std::size_t slot) { slot_ = slot; }
+
+ private:
+  struct Version {
+    Encoding encoding;
+    std::vector<MatrixPtr> parts;     // matrices
+    std::vector<float> decoded;       // vectors
+    std::vector<double> decoded64;    // vectors in float64
+  };
+  const Weight& owner() const { return tied_ != nullptr ? *tied_ : *this; }
+  Result<std::shared_ptr<Version>> encode(const Encoding& encoding) const;
+  Result<void> refresh();
+  template <class T>
+  Result<void> set_of(std::span<const T> values);
+  template <class T>
+  void decode_to(std::size_t first, std::size_t count, T* to) const;
+  void find_plain();
+
+  std::string name_;
+  WeightRole role_ = WeightRole::Matrix;
+  Shape shape_;
+  WeightInit init_;
+  std::size_t parts_ = 1, slot_ = 0;
+  std::vector<float> master_;
+  std::vector<double> master64_;  // with float64
+  Encoding encoding_;
+  std::vector<std::shared_ptr<Version>> versions_;
+  std::shared_ptr<Version> active_;
+  const float* plain_ = nullptr;
+  Weight* tied_ = nullptr;
+};
+
+}  // namespace loom

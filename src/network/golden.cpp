@@ -1,0 +1,90 @@
+#include "network/golden.h"
+
+#include <array>
+#include <vector>
+
+#include "core/philox.h"
+#include "core/sha256.h"
+#include "network/network_session.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+// Every option at once where a kind has options; sizes that leave tails of blocks, groups and lanes.
+struct GoldenLayer {
+  std::string_view name, spec;
+  std::vector<std::size_t> input;
+  bool typed = true;  // has weights that take a type
+};
+
+const std::vector<GoldenLayer>& cases() {
+  static const std::vector<GoldenLayer> all = {
+      {"dense", R"({"type":"dense","input_height":70,"output_height":35,"bias":true,"activation":"gelu"})", {19, 2, 70}},
+      {"cnn1", R"({"type":"cnn1","input_channels":20,"filters":36,"groups":2,"kernel_size":3,"stride":2,"padding":1,"dilation":2,"bias":true,"activation":"silu"})", {2, 20, 9}},
+      {"cnn2", R"({"type":"cnn2","input_channels":20,"filters":36,"groups":2,"kernel_size":[3,2],"stride":2,"padding":1,"bias":true,"activation":"silu"})", {2, 20, 5, 6}},
+      {"cnn3", R"({"type":"cnn3","input_channels":4,"filters":6,"groups":2,"kernel_size":[2,3,2],"stride":2,"padding":1,"dilation":[1,1,2],"bias":true})", {2, 4, 4, 5, 6}},
+      {"convtransposed1", R"({"type":"convtransposed1","input_channels":20,"filters":36,"groups":2,"kernel_size":3,"stride":2,"padding":1,"output_padding":1,"bias":true})", {2, 20, 6}},
+      {"convtransposed2", R"({"type":"convtransposed2","input_channels":4,"filters":6,"groups":2,"kernel_size":[3,2],"stride":2,"padding":1,"bias":true})", {2, 4, 5, 6}},
+      {"convtransposed3", R"({"type":"convtransposed3","input_channels":4,"filters":6,"groups":2,"kernel_size":2,"stride":2,"bias":true})", {2, 4, 3, 4, 2}},
+      {"swiglu", R"({"type":"swiglu","input_height":33,"output_height":70,"bias":true})", {17, 33}},
+      {"rmsnorm", R"({"type":"rmsnorm","input_height":37})", {18, 37}},
+      {"layernorm", R"({"type":"layernorm","input_height":37})", {18, 37}},
+      {"maxpool", R"({"type":"maxpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},
+      {"avgpool", R"({"type":"avgpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},
+  };
+  return all;
+}
+
+// Values in [-1, 1) that are a function of the name alone.
+std::vector<float> seeded(const std::string& name, std::size_t n) {
+  const RandomStream stream{20260101, RandomDomain::Init, 0, random_site(name)};
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0f * stream.uniform(i) - 1.0f;
+  return v;
+}
+
+std::string digest_of(std::span<const float> values) {
+  Sha256 hash;
+  hash.update_floats(values);
+  return to_hex(hash.finish());
+}
+
+// Adds the lines of one case in one type: the output, then the gradients of input and weights together.
+Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, std::string& table) {
+  const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
+  LOOM_TRY(Json spec, parse_json(c.spec));
+  if (c.typed) spec["dtype"] = std::string(name(dtype));
+  LOOM_TRY(Network network, Network::create({}));
+  LOOM_TRY(LayerPtr layer, layer_from_json(spec));
+  LOOM_TRY_VOID(network.place({}, std::move(layer)));
+  network.settings.seed = 20260101;
+  LOOM_TRY_VOID(network.initialise());
+  LOOM_TRY(const Shape shape, Shape::create(c.input));
+  LOOM_TRY_VOID(network.prepare(shape));
+  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
+  const std::vector<float> x = seeded(std::string(c.name) + "/x", shape.elements());
+  LOOM_TRY(const ConstView y, session->forward({x.data(), shape}));
+  table += fmt::format("{} forward{}\t{}\n", c.name, type, digest_of({y.as(), y.shape.elements()}));
+  const std::vector<float> dy = seeded(std::string(c.name) + "/dy", y.shape.elements());
+  LOOM_TRY(const ConstView dx, session->backward({dy.data(), y.shape}));
+  Sha256 hash;
+  hash.update_floats({dx.as(), dx.shape.elements()});
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    hash.update_floats({static_cast<const float*>(session->gradients().of(w)), w.elements()});
+  });
+  table += fmt::format("{} backward{}\t{}\n", c.name, type, to_hex(hash.finish()));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> layer_golden_table(Isa isa, int threads) {
+  std::string table;
+  for (const GoldenLayer& c : cases())
+    for (std::size_t t = 0; t < (c.typed ? kNumTypes : 1); ++t)
+      if (auto added = add_lines(c, static_cast<DType>(t), isa, threads, table); !added) return at(std::string(c.name), std::move(added).error());
+  return table;
+}
+
+}  // namespace loom

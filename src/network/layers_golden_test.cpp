@@ -1,0 +1,148 @@
+// Every layer against the frameworks: tests/golden/layers (PyTorch in f64, tools/golden/layers.py) and tests/golden/onnx (ONNX's node cases,
+// tools/golden/onnx_cases.py), forward, the gradient of the input and of every weight, in f64 and in f32.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "network/golden_test.h"
+#include "network/network_session.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+struct Bounds {
+  double f64, f32;
+};
+
+// A weight by the path that golden files use: "0.gamma", "gate.weight", "1.0.weight".
+Weight* weight_at(Layer& layer, const std::string& path) {
+  if (Weight* found = find_weight(layer, path)) return found;
+  Weight* below = nullptr;
+  layer.visit_children([&](const std::string& place, Layer& child) {
+    // "sequential_layers.3" and "parallel_branches.3" are "3", "filter_gate" is "gate".
+    const std::size_t dot = place.rfind('.');
+    const std::string key = (dot == std::string::npos ? std::string("gate") : place.substr(dot + 1)) + ".";
+    if (below == nullptr && path.starts_with(key)) below = weight_at(child, path.substr(key.size()));
+  });
+  return below;
+}
+
+template <class T>
+std::vector<T> cast(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+template <class T>
+class Case {
+ public:
+  Case(const Json& j, double bound) : j_(j), bound_(bound), name_(*as_string(j["name"])) {}
+
+  void check() {
+    SCOPED_TRACE(name_ + (sizeof(T) == 8 ? " in f64" : " in f32"));
+    auto layer = layer_from_json(j_["layer"]);
+    ASSERT_TRUE(layer) << layer.error().message;
+    Layer& built = **layer;
+    Network network = Network::create({}).value();
+    network.settings.activations = element_of<T>;
+    ASSERT_TRUE(network.place({}, std::move(*layer)));
+    const GoldenTensor x = golden_tensor(j_["x"]);
+    ASSERT_NO_FATAL_FAILURE(fill(built));
+    const auto prepared = network.prepare(x.shape);
+    ASSERT_TRUE(prepared) << prepared.error().message;
+    const bool backward = find(j_, "dy") != nullptr;
+    const auto session = NetworkSession::create(network, {1, std::nullopt, backward}).value();
+    PassExtras extras;
+    extras.training = as_bool(j_.value("training", Json(false))).value_or(false);
+    std::vector<std::size_t> lengths;
+    if (const Json* given = find(j_, "lengths"))
+      for (const Json& n : *given) lengths.push_back(static_cast<std::size_t>(*as_int(n)));
+    extras.lengths = lengths;
+    std::vector<T> external;
+    ConstView external_view;
+    if (const Json* given = find(j_, "external")) {
+      const GoldenTensor t = golden_tensor(*given);
+      external = cast<T>(t.values);
+      external_view = {external.data(), t.shape, element_of<T>};
+      extras.external = &external_view;
+    }
+    const std::vector<T> input = cast<T>(x.values);
+    const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
+    ASSERT_TRUE(y) << y.error().message;
+    expect_near("y", *y, golden_tensor(j_["y"]));
+    if (!backward || ::testing::Test::HasFailure()) return;
+    const GoldenTensor dy = golden_tensor(j_["dy"]);
+    const std::vector<T> gradient = cast<T>(dy.values);
+    session->gradients().clear();
+    const auto dx = session->backward({gradient.data(), dy.shape, element_of<T>});
+    ASSERT_TRUE(dx) << dx.error().message;
+    if (const Json* expected = find(j_, "dx")) expect_near("dx", *dx, golden_tensor(*expected));
+    if (const Json* grads = find(j_, "grads"))
+      for (const auto& [path, expected] : grads->items()) {
+        const Weight* w = weight_at(built, path);
+        ASSERT_NE(w, nullptr) << path;
+        expect_near(path, {session->gradients().of(*w), w->shape(), element_of<T>}, golden_tensor(expected));
+      }
+    if (const Json* after = find(j_, "after"))
+      for (const auto& [path, expected] : after->items()) {
+        const Weight* w = weight_at(built, path);
+        ASSERT_NE(w, nullptr) << path;
+        std::vector<T> values(w->elements());
+        w->decode(0, w->elements(), values.data());
+        expect_near(path, {values.data(), w->shape(), element_of<T>}, golden_tensor(expected));
+      }
+  }
+
+ private:
+  void fill(Layer& layer) {
+    std::size_t given = 0, declared = 0;
+    visit_weights("", layer, [&](const std::string&, Weight& w, Layer& owner) {
+      Encoding encoding = owner.common.encoding;
+      if (sizeof(T) == 8) encoding.dtype = DType::float64;
+      EXPECT_TRUE(w.morph(encoding));
+      ++declared;
+    });
+    if (const Json* weights = find(j_, "weights"))
+      for (const auto& [path, value] : weights->items()) {
+        Weight* w = weight_at(layer, path);
+        ASSERT_NE(w, nullptr) << "no weight " << path;
+        const auto set = w->set(std::span<const double>(golden_tensor(value).values));
+        ASSERT_TRUE(set) << set.error().message;
+        ++given;
+      }
+    EXPECT_EQ(given, declared) << "weights of the layer and of the case";
+  }
+
+  void expect_near(const std::string& what, const ConstView& actual, const GoldenTensor& expected) {
+    ASSERT_EQ(actual.shape.elements(), expected.shape.elements()) << what << ": " << actual.shape.text() << " and " << expected.shape.text();
+    if (what == "y" || what == "dx") {
+      ASSERT_EQ(actual.shape.text(), expected.shape.text()) << what;
+    }
+    double largest = 0;
+    for (const double v : expected.values) largest = std::max(largest, std::abs(v));
+    for (std::size_t i = 0; i < expected.values.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(actual.as<T>()[i]), expected.values[i], bound_ * std::max(largest, 1e-3)) << what << " element " << i;
+  }
+
+  const Json& j_;
+  double bound_;
+  std::string name_;
+};
+
+class LayersGolden : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LayersGolden, L_02_equals_pytorch) {
+  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/layers/") + GetParam() + ".json");
+  ASSERT_GT(file["cases"].size(), 5u);
+  for (const Json& j : file["cases"]) {
+    Case<double>(j, 1e-12).check();
+    Case<float>(j, 1e-5).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential"), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace loom

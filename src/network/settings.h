@@ -1,0 +1,24 @@
+#pragma once
+// What a network's spec says beside its layers (engine J-01).
+
+#include <optional>
+#include <string>
+
+#include "backend/exec.h"
+#include "core/json.h"
+#include "dtypes/dtype.h"
+
+namespace loom {
+
+struct NetworkSettings {
+  std::string id = "network", name;
+  std::uint64_t seed = 0;
+  std::string init = "auto";
+  double init_scale = 0;
+  Element activations = Element::f32;
+  std::optional<Shape> input_shape;      // of one sample, without the batch
+  DType default_dtype = DType::float32;
+  Json metadata;                         // the caller's, kept as it is
+};
+
+}  // namespace loom

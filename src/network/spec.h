@@ -1,0 +1,39 @@
+#pragma once
+// Networks as JSON (engine 5): the text is untrusted, every error carries an RFC 6901 pointer, and writing what was read is canonical
+// and a fixed point.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "network/network.h"
+
+namespace loom {
+
+struct SpecOptions {
+  bool strict = true;                   // unknown keys are errors, else warnings
+  bool initialise = true;               // fill the weights; a checkpoint brings its own
+  std::size_t max_weights = std::size_t{1} << 34;   // elements in all, checked before any is allocated
+};
+
+struct SpecResult {
+  Network network;
+  std::vector<std::string> warnings;
+};
+
+// InvalidConfig, UnknownName, UnknownKey, ShapeMismatch, NestingTooDeep...: the first error's code, up to 32 messages joined by "; ".
+Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& options = {});
+Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options = {});
+
+// One layer without placement keys, its weights declared and not filled.
+Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options = {});
+
+// Without weights: sorted keys, defaults left out.
+Json network_to_json(const Network& network);
+Json layer_to_json(const Layer& layer, DType default_dtype = DType::float32);
+
+// JSON Schema (draft 2020-12) of a spec, for completion in editors.
+Json spec_schema();
+
+}  // namespace loom

@@ -1,0 +1,385 @@
+#include <set>
+
+#include "core/checked.h"
+#include "core/nearest.h"
+#include "layers/all.h"
+#include "network/spec.h"
+#include "network/spec_fields.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kMaxErrors = 32, kMaxNesting = 64;
+
+// What one pass over a spec collects.
+struct Findings {
+  explicit Findings(const SpecOptions& given) : options(given) {}
+  SpecOptions options;
+  std::vector<Error> errors;
+  std::vector<std::string> warnings;
+  DType default_dtype = DType::float32;
+  std::string init;
+  double init_scale = 0;
+
+  void add(Code code, const std::string& pointer, const std::string& message) {
+    if (errors.size() < kMaxErrors) errors.push_back({code, (pointer.empty() ? "/" : pointer) + ": " + message});
+  }
+  tl::unexpected<Error> joined() const {
+    Error all = errors.front();
+    for (std::size_t i = 1; i < errors.size(); ++i) all.message += "; " + errors[i].message;
+    return tl::make_unexpected(std::move(all));
+  }
+};
+
+std::string escaped(std::string_view key) {
+  std::string out;
+  for (const char c : printable(key)) {
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
+  }
+  return out;
+}
+
+// An integer, or its decimal digits as text: JSON's readers elsewhere lose the last bits of 64.
+std::optional<std::uint64_t> as_u64(const Json& value) {
+  if (const auto* n = value.get_ptr<const Json::number_unsigned_t*>()) return *n;
+  const std::string* text = as_string(value);
+  if (text == nullptr || text->empty() || text->size() > 20) return std::nullopt;
+  std::uint64_t n = 0;
+  for (const char c : *text) {
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (c < '0' || c > '9' || n > (~std::uint64_t{0} - digit) / 10) return std::nullopt;
+    n = n * 10 + digit;
+  }
+  return n;
+}
+
+std::string shown(const Json& value) {
+  std::string text = dump_json(value);
+  if (text.size() > 40) text = text.substr(0, 40) + "...";
+  return text;
+}
+
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement);
+
+// Fills members from one JSON object; a missing key leaves the default.
+class JsonReader final : public FieldVisitor {
+ public:
+  JsonReader(Findings& findings, const Json& object, std::string pointer, std::size_t nesting)
+      : findings_(findings), object_(object), pointer_(std::move(pointer)), nesting_(nesting) {}
+
+  void operator()(std::string_view keys, std::size_t& value, SizeRange range) override {
+    const Json* given = take(keys);
+    if (given == nullptr) {
+      if (value < range.min) complain(Code::InvalidConfig, keys, "is missing");
+      return;
+    }
+    const auto n = as_int(*given);
+    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) < range.min || static_cast<std::uint64_t>(*n) > range.max)
+      return complain(Code::InvalidConfig, keys, fmt::format("{} given, an integer from {} to {} expected", shown(*given), range.min, range.max));
+    value = static_cast<std::size_t>(*n);
+  }
+  void operator()(std::string_view keys, bool& value) override { typed(keys, value, as_bool, "true or false"); }
+  void operator()(std::string_view keys, double& value) override { typed(keys, value, as_number, "a finite number"); }
+  void operator()(std::string_view keys, std::string& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (const std::string* text = as_string(*given))
+      value = *text;
+    else
+      complain(Code::InvalidConfig, keys, shown(*given) + " given, a text expected");
+  }
+  void operator()(std::string_view keys, Activation& value) override {
+    const std::string* text = name_of(keys);
+    if (text == nullptr) return;
+    if (const auto found = activation_from_name(*text)) {
+      value = *found;
+      return;
+    }
+    std::vector<std::string_view> known;
+    for (std::size_t i = 0; i < kNumActivations; ++i) known.push_back(name(static_cast<Activation>(i)));
+    complain(Code::UnknownName, keys, fmt::format("activation \"{}\" is unknown; nearest: {}", printable(*text), nearest_names(*text, known)));
+  }
+  void operator()(std::string_view keys, AxisSizes& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (given->is_array()) {
+      sizes(keys, *given, value.values);
+      if (value.values.empty() || value.values.size() > 3) complain(Code::InvalidConfig, keys, "one to three numbers expected");
+    } else if (const auto n = as_int(*given); n && *n >= 0 && *n <= 0x7fffffff) {
+      value.values = {static_cast<std::size_t>(*n)};
+    } else {
+      complain(Code::InvalidConfig, keys, shown(*given) + " given, an integer or one per axis expected");
+    }
+  }
+  void operator()(std::string_view keys, std::vector<std::size_t>& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (given->is_array())
+      sizes(keys, *given, value);
+    else
+      complain(Code::InvalidConfig, keys, shown(*given) + " given, a list of integers expected");
+  }
+  void operator()(std::string_view keys, std::vector<bool>& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (!given->is_array()) return complain(Code::InvalidConfig, keys, shown(*given) + " given, a list of true and false expected");
+    value.clear();
+    for (const Json& item : *given) {
+      const auto b = as_bool(item);
+      if (!b) return complain(Code::InvalidConfig, keys, shown(item) + " given, true or false expected");
+      value.push_back(*b);
+    }
+  }
+  void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (!given->is_array()) return complain(Code::InvalidConfig, keys, "a list of layers expected");
+    children.clear();
+    for (std::size_t i = 0; i < given->size(); ++i) {
+      LayerPtr child = read_layer(findings_, (*given)[i], fmt::format("{}/{}/{}", pointer_, used_as_, i), nesting_ + 1, {});
+      if (!child) return;
+      children.push_back(std::move(child));
+    }
+  }
+  void operator()(std::string_view keys, LayerPtr& child) override {
+    const Json* given = take(keys);
+    if (given != nullptr) child = read_layer(findings_, *given, pointer_ + "/" + std::string(used_as_), nesting_ + 1, {});
+  }
+  void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
+    const Json* given = take(key);
+    if (given == nullptr) return;
+    if (!given->is_object()) return complain(Code::InvalidConfig, key, "an object expected");
+    JsonReader inner(findings_, *given, pointer_ + "/" + std::string(key), nesting_);
+    fields(inner);
+    inner.finish();
+  }
+
+  // Keys that nobody asked for.
+  void finish() {
+    for (const auto& [key, value] : object_.items()) {
+      if (used_.contains(key)) continue;
+      std::vector<std::string_view> known(asked_.begin(), asked_.end());
+      const std::string message = fmt::format("unknown key; nearest: {}", nearest_names(key, known));
+      if (findings_.options.strict)
+        findings_.add(Code::UnknownKey, pointer_ + "/" + escaped(key), message);
+      else if (findings_.warnings.size() < kMaxErrors)
+        findings_.warnings.push_back(pointer_ + "/" + escaped(key) + ": " + message);
+    }
+  }
+  // The member under one of the keys; asking marks it as known.
+  const Json* take(std::string_view keys) {
+    const Json* found = nullptr;
+    for (const std::string_view key : split_names(keys)) {
+      asked_.push_back(key);
+      const Json* here = loom::find(object_, key);
+      if (here == nullptr) continue;
+      used_.insert(std::string(key));
+      if (found != nullptr) complain(Code::InvalidConfig, key, fmt::format("given beside \"{}\", which means the same", used_as_));
+      if (found == nullptr) found = here, used_as_ = key;
+    }
+    return found;
+  }
+  void complain(Code code, std::string_view keys, const std::string& message) {
+    findings_.add(code, pointer_ + "/" + std::string(used_.contains(std::string(used_as_)) && keys.find(used_as_) != keys.npos ? used_as_ : split_names(keys)[0]),
+                  message);
+  }
+
+ protected:
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) override {
+    const std::string* text = name_of(keys);
+    if (text == nullptr) return;
+    const std::string wanted = folded_name(*text);
+    std::vector<std::string_view> known;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      for (const std::string_view n : split_names(names[i])) {
+        known.push_back(n);
+        if (folded_name(n) == wanted) {
+          index = i;
+          return;
+        }
+      }
+    complain(Code::UnknownName, keys, fmt::format("\"{}\" is unknown; nearest: {}", printable(*text), nearest_names(wanted, known)));
+  }
+
+ private:
+  template <class T, class Read>
+  void typed(std::string_view keys, T& value, Read read, const char* expected) {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (const auto v = read(*given))
+      value = *v;
+    else
+      complain(Code::InvalidConfig, keys, fmt::format("{} given, {} expected", shown(*given), expected));
+  }
+  // A name, or a number where names are numbers ("6").
+  const std::string* name_of(std::string_view keys) {
+    const Json* given = take(keys);
+    if (given == nullptr) return nullptr;
+    if (const std::string* text = as_string(*given)) return text;
+    if (const auto n = as_int(*given)) {
+      number_ = std::to_string(*n);
+      return &number_;
+    }
+    complain(Code::InvalidConfig, keys, shown(*given) + " given, a name expected");
+    return nullptr;
+  }
+  void sizes(std::string_view keys, const Json& list, std::vector<std::size_t>& to) {
+    to.clear();
+    for (const Json& item : list) {
+      const auto n = as_int(item);
+      if (!n || *n < 0 || *n > 0x7fffffff) return complain(Code::InvalidConfig, keys, shown(item) + " given, an integer that is not negative expected");
+      to.push_back(static_cast<std::size_t>(*n));
+    }
+  }
+
+  Findings& findings_;
+  const Json& object_;
+  std::string pointer_;
+  std::size_t nesting_;
+  std::set<std::string> used_;
+  std::vector<std::string_view> asked_;
+  std::string_view used_as_;
+  std::string number_;
+};
+
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement) {
+  if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
+  if (nesting > kMaxNesting) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kMaxNesting)), nullptr;
+  JsonReader reader(findings, spec, pointer, nesting);
+  for (const std::string_view key : placement) reader.take(key);
+  const Json* type = reader.take("type");
+  const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
+  if (type_name == nullptr) return findings.add(Code::InvalidConfig, pointer + "/type", "a layer type is missing"), nullptr;
+  const auto kind = layer_kind(*type_name);
+  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), nullptr;
+  LayerPtr layer = (*kind)->make();
+  layer->common.encoding.dtype = findings.default_dtype;
+  layer->common.init = findings.init, layer->common.init_scale = findings.init_scale;
+  const std::size_t before = findings.errors.size();
+  visit_common(reader, layer->common);
+  for (const std::string_view hint : kHintKeys) reader.take(hint);
+  layer->fields(reader);
+  const Json* weights = reader.take("weights");
+  reader.finish();
+  if (findings.errors.size() != before) return nullptr;
+  if (auto built = layer->build(); !built) return findings.add(built.error().code, pointer, built.error().message), nullptr;
+  if (weights != nullptr) read_weights(*layer, *weights, [&](Code code, const std::string& message) { findings.add(code, pointer + "/weights", message); });
+  return layer;
+}
+
+constexpr std::array<std::string_view, 4> kPlacement = {"z", "y", "x", "l"};
+
+std::optional<Address> read_address(Findings& findings, const Json& spec, const std::string& pointer) {
+  Address a;
+  const std::array<std::size_t*, 4> parts = {&a.z, &a.y, &a.x, &a.l};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json* given = find(spec, kPlacement[i]);
+    const auto n = given == nullptr ? std::nullopt : as_int(*given);
+    if (!n || *n < 0 || *n > 65535) {
+      findings.add(Code::InvalidConfig, fmt::format("{}/{}", pointer, kPlacement[i]), given == nullptr ? "is missing" : shown(*given) + " given, 0 to 65535 expected");
+      return std::nullopt;
+    }
+    *parts[i] = static_cast<std::size_t>(*n);
+  }
+  return a;
+}
+
+void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
+  reader("id", s.id);
+  reader("name", s.name);
+  reader("init", s.init);
+  reader("init_scale", s.init_scale);
+  std::size_t element = 0;
+  reader.choice("activations", element, {"float32|f32", "float64|f64"});
+  s.activations = element == 1 ? Element::f64 : Element::f32;
+  visit_dtype(reader, "default_dtype", s.default_dtype);
+  if (const Json* seed = reader.take("seed")) {
+    const auto n = as_u64(*seed);
+    if (n)
+      s.seed = *n;
+    else
+      reader.complain(Code::InvalidConfig, "seed", shown(*seed) + " given, an unsigned 64-bit integer or its decimal text expected");
+  }
+  std::vector<std::size_t> extents;
+  reader("input_shape", extents);
+  if (!extents.empty()) {
+    auto shape = Shape::create(extents);
+    if (shape)
+      s.input_shape = *shape;
+    else
+      findings.add(shape.error().code, "/input_shape", shape.error().message);
+  }
+  if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != 1)
+    reader.complain(Code::Unsupported, "numerics_version", shown(*version) + " given, this program computes version 1");
+  if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
+  for (const std::string_view hint : kNetworkHintKeys) reader.take(hint);
+}
+
+}  // namespace
+
+Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options) {
+  Findings findings(options);
+  if (!spec.is_object()) return fail(Code::InvalidConfig, "/: a network is an object");
+  JsonReader reader(findings, spec, "", 0);
+  GridSize size{0, 0, 0, 0};
+  reader("depth", size.depth, {1, 65536});
+  reader("rows", size.rows, {1, 65536});
+  reader("cols", size.cols, {1, 65536});
+  reader("layers_per_cell", size.layers_per_cell, {1, 65536});
+  NetworkSettings settings;
+  read_settings(reader, findings, settings);
+  const Json* layers = reader.take("layers");
+  reader.finish();
+  if (layers == nullptr || !layers->is_array()) findings.add(Code::InvalidConfig, "/layers", "a list of layers expected");
+  if (!findings.errors.empty()) return findings.joined();
+  findings.default_dtype = settings.default_dtype, findings.init = settings.init, findings.init_scale = settings.init_scale;
+  LOOM_TRY(Network network, Network::create(size));
+  for (std::size_t i = 0; i < layers->size() && findings.errors.size() < kMaxErrors; ++i) {
+    const std::string pointer = fmt::format("/layers/{}", i);
+    const Json& item = (*layers)[i];
+    const auto address = read_address(findings, item, pointer);
+    LayerPtr layer = read_layer(findings, item, pointer, 0, kPlacement);
+    if (!address || !layer) continue;
+    const auto index = network.index_of(*address);
+    if (!index) {
+      findings.add(index.error().code, pointer, index.error().message);
+    } else if (network.cell(*index).layer) {
+      findings.add(Code::InvalidConfig, pointer, network.place_text(*index) + " is taken by an earlier layer");
+    } else {
+      LOOM_TRY_VOID(network.place(*address, std::move(layer)));
+    }
+  }
+  if (!findings.errors.empty()) return findings.joined();
+  network.settings = std::move(settings);
+  std::size_t elements = 0;
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { elements += std::min(w.elements(), options.max_weights); });
+  if (elements > options.max_weights)
+    return fail(Code::SizeOverflow, "/layers: {} weights in all, at most {} are allowed", elements, options.max_weights);
+  if (network.settings.input_shape) {
+    auto prepared = network.prepare(network.with_batch(*network.settings.input_shape, 1));
+    if (!prepared) return tl::make_unexpected(std::move(prepared).error());
+  }
+  if (options.initialise) {
+    LOOM_TRY_VOID(network.initialise());
+  }
+  return SpecResult{std::move(network), std::move(findings.warnings)};
+}
+
+Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& options) {
+  LOOM_TRY(const Json spec, parse_json(text));
+  return network_from_json(spec, options);
+}
+
+Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options) {
+  Findings findings(options);
+  LayerPtr layer = read_layer(findings, spec, "", 0, {});
+  if (!findings.errors.empty()) return findings.joined();
+  return layer;
+}
+
+}  // namespace loom

@@ -1,0 +1,213 @@
+#include "core/nearest.h"
+#include "layers/all.h"
+#include "network/spec.h"
+#include "network/spec_fields.h"
+
+namespace loom {
+namespace {
+
+Json written(const Layer& layer, DType default_dtype);
+
+// Every setting as JSON, under its first name.
+class JsonWriter final : public FieldVisitor {
+ public:
+  JsonWriter(Json& object, DType default_dtype) : object_(object), default_dtype_(default_dtype) {}
+  void operator()(std::string_view keys, std::size_t& value, SizeRange) override { put(keys, value); }
+  void operator()(std::string_view keys, bool& value) override { put(keys, value); }
+  void operator()(std::string_view keys, double& value) override { put(keys, value); }
+  void operator()(std::string_view keys, std::string& value) override { put(keys, value); }
+  void operator()(std::string_view keys, Activation& value) override { put(keys, std::string(name(value))); }
+  void operator()(std::string_view keys, AxisSizes& value) override {
+    if (value.values.size() == 1)
+      put(keys, value.values[0]);
+    else
+      put(keys, value.values);
+  }
+  void operator()(std::string_view keys, std::vector<std::size_t>& value) override { put(keys, value); }
+  void operator()(std::string_view keys, std::vector<bool>& value) override { put(keys, value); }
+  void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
+    Json list = Json::array();
+    for (const LayerPtr& child : children) list.push_back(written(*child, default_dtype_));
+    put(keys, std::move(list));
+  }
+  void operator()(std::string_view keys, LayerPtr& child) override {
+    if (child) put(keys, written(*child, default_dtype_));
+  }
+  void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
+    Json inner = Json::object();
+    JsonWriter writer(inner, default_dtype_);
+    fields(writer);
+    put(key, std::move(inner));
+  }
+
+ protected:
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) override {
+    put(keys, std::string(split_names(names[index])[0]));
+  }
+
+ private:
+  template <class T>
+  void put(std::string_view keys, T&& value) {
+    object_[std::string(split_names(keys)[0])] = std::forward<T>(value);
+  }
+  Json& object_;
+  DType default_dtype_;
+};
+
+void drop_defaults(Json& values, const Json& defaults) {
+  std::vector<std::string> same;
+  for (auto& [key, value] : values.items()) {
+    const Json* standard = find(defaults, key);
+    if (standard == nullptr) continue;
+    if (value == *standard) {
+      same.push_back(key);
+    } else if (value.is_object() && standard->is_object()) {
+      drop_defaults(value, *standard);
+    }
+  }
+  for (const std::string& key : same) values.erase(key);
+}
+
+Json all_settings(const Layer& layer, DType default_dtype) {
+  Json out = Json::object();
+  JsonWriter writer(out, default_dtype);
+  auto& mutable_layer = const_cast<Layer&>(layer);  // visitors read and write with one list of fields
+  visit_common(writer, mutable_layer.common);
+  mutable_layer.fields(writer);
+  return out;
+}
+
+Json written(const Layer& layer, DType default_dtype) {
+  Json out = all_settings(layer, default_dtype);
+  const LayerPtr standard = (*layer_kind(layer.kind()))->make();
+  standard->common.encoding.dtype = default_dtype;
+  drop_defaults(out, all_settings(*standard, default_dtype));
+  out["type"] = std::string(layer.kind());
+  return out;
+}
+
+}  // namespace
+
+Json layer_to_json(const Layer& layer, DType default_dtype) { return written(layer, default_dtype); }
+
+Json network_to_json(const Network& n) {
+  const NetworkSettings& s = n.settings;
+  Json out = Json::object();
+  out["id"] = s.id;
+  if (!s.name.empty()) out["name"] = s.name;
+  out["depth"] = n.size().depth, out["rows"] = n.size().rows, out["cols"] = n.size().cols, out["layers_per_cell"] = n.size().layers_per_cell;
+  if (s.seed != 0) out["seed"] = s.seed;
+  if (s.init != "auto") out["init"] = s.init;
+  if (s.init_scale != 0) out["init_scale"] = s.init_scale;
+  if (s.activations == Element::f64) out["activations"] = "float64";
+  if (s.input_shape) out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
+  if (s.default_dtype != DType::float32) out["default_dtype"] = std::string(name(s.default_dtype));
+  if (!s.metadata.is_null()) out["metadata"] = s.metadata;
+  Json layers = Json::array();
+  for (std::size_t i = 0; i < n.num_cells(); ++i) {
+    if (!n.cell(i).layer) continue;
+    Json layer = written(*n.cell(i).layer, s.default_dtype);
+    if (layer.contains("init") && layer["init"] == s.init) layer.erase("init");
+    const Address a = n.address_of(i);
+    layer["z"] = a.z, layer["y"] = a.y, layer["x"] = a.x, layer["l"] = a.l;
+    layers.push_back(std::move(layer));
+  }
+  out["layers"] = std::move(layers);
+  return out;
+}
+
+namespace {
+
+// The schema of one layer kind.
+class SchemaWriter final : public FieldVisitor {
+ public:
+  explicit SchemaWriter(Json& properties) : properties_(properties) {}
+  void operator()(std::string_view keys, std::size_t& value, SizeRange range) override {
+    put(keys, {{"type", "integer"}, {"minimum", range.min}, {"maximum", range.max}, {"default", value}});
+  }
+  void operator()(std::string_view keys, bool& value) override { put(keys, {{"type", "boolean"}, {"default", value}}); }
+  void operator()(std::string_view keys, double& value) override { put(keys, {{"type", "number"}, {"default", value}}); }
+  void operator()(std::string_view keys, std::string& value) override { put(keys, {{"type", "string"}, {"default", value}}); }
+  void operator()(std::string_view keys, Activation& value) override {
+    Json names = Json::array();
+    for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
+    put(keys, {{"enum", names}, {"default", std::string(name(value))}});
+  }
+  void operator()(std::string_view keys, AxisSizes&) override {
+    const Json one = {{"type", "integer"}, {"minimum", 0}};
+    put(keys, {{"anyOf", Json::array({one, {{"type", "array"}, {"items", one}, {"maxItems", 3}}})}});
+  }
+  void operator()(std::string_view keys, std::vector<std::size_t>&) override {
+    put(keys, {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}});
+  }
+  void operator()(std::string_view keys, std::vector<bool>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "boolean"}}}}); }
+  void operator()(std::string_view keys, std::vector<LayerPtr>&) override { put(keys, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
+  void operator()(std::string_view keys, LayerPtr&) override { put(keys, {{"$ref", "#/$defs/layer"}}); }
+  void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
+    Json inner = Json::object();
+    SchemaWriter writer(inner);
+    fields(writer);
+    put(key, {{"type", "object"}, {"properties", inner}, {"additionalProperties", false}});
+  }
+
+ protected:
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) override {
+    Json list = Json::array();
+    for (const std::string_view n : names) list.push_back(std::string(split_names(n)[0]));
+    put(keys, {{"enum", list}, {"default", list[index]}});
+  }
+
+ private:
+  void put(std::string_view keys, const Json& schema) {
+    for (const std::string_view key : split_names(keys)) properties_[std::string(key)] = schema;
+  }
+  Json& properties_;
+};
+
+}  // namespace
+
+Json spec_schema() {
+  Json kinds = Json::array();
+  for (const LayerKind& kind : layer_kinds()) {
+    Json properties = Json::object();
+    Json names = Json::array({std::string(kind.name)});
+    for (const std::string_view alias : split_names(kind.aliases)) names.push_back(std::string(alias));
+    properties["type"] = {{"enum", names}};
+    for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
+    const LayerPtr layer = kind.make();
+    SchemaWriter writer(properties);
+    visit_common(writer, layer->common);
+    layer->fields(writer);
+    properties["weights"] = {{"type", "object"}};
+    for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
+    kinds.push_back({{"title", std::string(kind.name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
+  }
+  const Json extent = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}};
+  Json properties = {{"id", {{"type", "string"}}},
+                     {"name", {{"type", "string"}}},
+                     {"depth", extent},
+                     {"rows", extent},
+                     {"cols", extent},
+                     {"layers_per_cell", extent},
+                     {"seed", {{"type", Json::array({"integer", "string"})}}},
+                     {"init", {{"enum", {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"}}}},
+                     {"init_scale", {{"type", "number"}}},
+                     {"activations", {{"enum", {"float32", "float64"}}}},
+                     {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
+                     {"numerics_version", {{"const", 1}}},
+                     {"metadata", {{"type", "object"}}},
+                     {"layers", {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}}};
+  SchemaWriter writer(properties);
+  DType dtype = DType::float32;
+  visit_dtype(writer, "default_dtype", dtype);
+  for (const std::string_view hint : kNetworkHintKeys) properties[std::string(hint)] = Json::object();
+  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+          {"title", "Loom network"},
+          {"type", "object"},
+          {"properties", properties},
+          {"required", {"depth", "rows", "cols", "layers_per_cell", "layers"}},
+          {"additionalProperties", false},
+          {"$defs", {{"layer", {{"oneOf", kinds}}}}}};
+}
+
+}  // namespace loom

@@ -1,0 +1,68 @@
+#include "ops/gemm/gemm.h"
+
+#include <algorithm>
+
+#include "ops/all.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+namespace {
+
+// Rows of a, each contiguous.
+template <class T>
+const T* rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k) {
+  if (a.col_stride == 1 && a.row_stride == k) return static_cast<const T*>(a.data);
+  T* rows = exec.arena.take<T>(m * k);
+  constexpr std::size_t kTile = 32;  // both sides of a transposition stay in the cache
+  for_ranges(exec, (m + kTile - 1) / kTile, kTile * k, [&](std::size_t begin, std::size_t end) {
+    const T* from = static_cast<const T*>(a.data);
+    for (std::size_t i = begin * kTile; i < std::min(end * kTile, m); i += kTile)
+      for (std::size_t j = 0; j < k; j += kTile)
+        for (std::size_t r = i; r < std::min(i + kTile, m); ++r)
+          for (std::size_t c = j; c < std::min(j + kTile, k); ++c) rows[r * k + c] = from[r * a.row_stride + c * a.col_stride];
+  });
+  return rows;
+}
+
+template <class T>
+void gemm_of(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+  const ArenaScope scope(exec.arena);
+  const GemmKernels<T>& kernels = exec.kernels.gemm.of<T>();
+  const std::size_t m = c.rows, n = c.cols, panels = (n + 15) / 16;
+  const T* rows = rows_of<T>(exec, a, m, k);
+  T* packed = exec.arena.take<T>(panels * k * 16);
+  for_ranges(exec, panels, k * 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t p = begin; p < end; ++p)
+      kernels.pack(static_cast<const T*>(b.data) + p * 16 * b.col_stride, b.row_stride, b.col_stride, k, std::min<std::size_t>(16, n - p * 16),
+                   packed + p * k * 16);
+  });
+  const GemmTask<T> task{rows, packed, m, n, k, block == 0 ? k : block, c.as<T>(), into};
+  // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
+  constexpr std::size_t kBand = 48;
+  const std::size_t bands = (m + kBand - 1) / kBand;
+  for_ranges(exec, panels * bands, k * 16 * std::min(kBand, m) / 8 + 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end;) {
+      const std::size_t band = i / panels, first = i % panels, last = std::min(panels, first + end - i);
+      kernels.panels(task, first, last, band * kBand, std::min(kBand, m - band * kBand));
+      i += last - first;
+    }
+  });
+}
+
+}  // namespace
+
+void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+  with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, k, c, into, block); });
+}
+
+void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {
+  with_element(x.element, [&]<class T>() {
+    constexpr std::size_t kColumns = 64;
+    for_ranges(exec, (x.cols + kColumns - 1) / kColumns, x.rows * kColumns, [&](std::size_t begin, std::size_t end) {
+      const std::size_t first = begin * kColumns, n = std::min(end * kColumns, x.cols) - first;
+      exec.kernels.gemm.of<T>().column_sums(x.as<T>() + first, x.cols, x.rows, block == 0 ? x.rows : block, n, static_cast<T*>(c) + first);
+    });
+  });
+}
+
+}  // namespace loom

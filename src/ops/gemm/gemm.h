@@ -1,0 +1,48 @@
+#pragma once
+// Products of two plain matrices, f32 or f64: what backward passes and f64 networks compute with.
+//   c[m, n] = sum_k a[m, k] b[k, n] by chain64 over k
+// Strides of an operand may be any, so that a transposed matrix is read as it lies. Gradients of weights sum over samples (numerics
+// N-05): with `block` > 0 the rows k are cut into runs of `block`, each run is one chain64, and c = snap(c + run) for each, ascending.
+
+#include "backend/exec.h"
+
+namespace loom {
+
+struct Operand {
+  const void* data = nullptr;
+  std::size_t row_stride = 0, col_stride = 1;  // elements
+
+  static Operand of(ConstTensor t) { return {t.data, t.cols, 1}; }
+  static Operand transposed(ConstTensor t) { return {t.data, 1, t.cols}; }
+};
+
+enum class Into : std::uint8_t {
+  Store,    // c = snap(chain)
+  Add,      // c = snap(c + chain), per block when one is given
+  Partial,  // c is a chain's running total: blocks of 64 are added to it as they come, nothing is snapped
+};
+
+// c [m, n] from a [m, k] and b [k, n]; `k` counts the reduced index.
+void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into = Into::Store, std::size_t block = 0);
+
+// c[n] = snap(c[n] + sum_r x[r, n]), chain64 over the rows, per block of rows (0: all): gradients of biases.
+void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
+
+template <class T>
+struct GemmTask {
+  const T* a;            // [m, k], rows one after the other
+  const T* panels;       // b as panels of 16 columns: [panel][k][16]
+  std::size_t m, n, k, block;
+  T* c;
+  Into into;
+};
+template <class T>
+struct GemmKernels {
+  std::size_t tile;  // rows of a that share one pass over a panel
+  // Panels [begin, end) for rows [row, row + rows).
+  void (*panels)(const GemmTask<T>&, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows);
+  void (*pack)(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel);  // one panel, n <= 16
+  void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);    // n columns
+};
+
+}  // namespace loom
