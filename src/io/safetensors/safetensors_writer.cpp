@@ -7,15 +7,6 @@
 #include "io/safetensors/safetensors_types.h"
 
 namespace loom {
-namespace {
-
-// dump_json replaces what is no UTF-8, so only clean names come back as they were.
-bool is_utf8(const std::string& text) {
-  const auto back = parse_json(dump_json(Json(text)));
-  return back && as_string(*back) && *as_string(*back) == text;
-}
-
-}  // namespace
 
 Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<std::size_t> shape, std::span<const std::byte> bytes, bool is_bool) {
   const std::string shown = printable(name);
