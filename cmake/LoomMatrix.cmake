@@ -14,6 +14,7 @@ add_test(NAME clang_asan_determinism COMMAND ${B}/fuzz/bin/tests_determinism_tes
 foreach(module IN ITEMS core tests_determinism)
   add_test(NAME tsan_${module} COMMAND ${B}/tsan/bin/${module}_test --gtest_brief=1 --gtest_filter=-*instruction_set:*chunking*:*batch_of_five:*restored*)
 endforeach()
+set_tests_properties(tsan_core tsan_tests_determinism clang_asan_text PROPERTIES PROCESSORS 2)  # threads; times held against a bound
 file(GLOB corpora CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/corpus/*)
 foreach(corpus IN LISTS corpora)
   cmake_path(GET corpus FILENAME target)

@@ -26,6 +26,7 @@ function(loom_tests name folder)
       target_link_libraries(text_test PRIVATE PkgConfig::PCRE2)
     endif()
     add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)  # threads of their own; some hold times against a bound
   endif()
   file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_fuzz.cpp)
   if(LOOM_FUZZ)
