@@ -55,7 +55,7 @@ if(LOOM_SANITIZE)
   target_link_options(loom_flags INTERFACE -fsanitize=${LOOM_SANITIZE})
 endif()
 if(LOOM_FUZZ)
-  target_compile_options(loom_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer)
+  target_compile_options(loom_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(loom_flags INTERFACE -fsanitize=address,undefined)
 endif()
 

@@ -20,5 +20,10 @@ Run inspect_command(CLI::App& app);
 Run quantize_command(CLI::App& app);
 Run verify_command(CLI::App& app);
 Run audit_command(CLI::App& app);
+Run run_command(CLI::App& app);
+Run morph_command(CLI::App& app);
+Run diff_command(CLI::App& app);
+Run graph_command(CLI::App& app);
+Run schema_command(CLI::App& app);
 
 }  // namespace loom::cli

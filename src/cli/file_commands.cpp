@@ -4,8 +4,10 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/network_report.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
+#include "io/network_file.h"
 
 namespace loom::cli {
 namespace {
@@ -77,6 +79,37 @@ Result<int> run_inspect(const InspectOptions& o) {
   return kOk;
 }
 
+// A network of any layers: bytes per layer and type, as they lie in memory.
+Result<int> inspect_network(const InspectOptions& o) {
+  LOOM_TRY(SpecResult loaded, load_network(o.model, {.strict = false}));
+  Network& network = loaded.network;
+  network.release_masters();
+  const std::vector<LayerRow> rows = layer_rows(network);
+  std::map<std::string, std::pair<std::size_t, std::size_t>> by_type;  // weights, bytes
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    auto& entry = by_type[w.role() == WeightRole::Vector ? "vectors" : std::string(name(w.dtype()))];
+    entry.first += w.elements(), entry.second += w.resident_bytes();
+  });
+  const GridSize& size = network.size();
+  if (o.common.json) {
+    Json layers = Json::array(), types = Json::object();
+    for (const LayerRow& r : rows)
+      layers.push_back(Json{{"path", r.path}, {"type", r.kind}, {"dtype", r.dtype}, {"weights", r.weights}, {"resident_bytes", r.resident_bytes}, {"is_disabled", r.disabled}});
+    for (const auto& [type, entry] : by_type) types[type] = Json{{"weights", entry.first}, {"resident_bytes", entry.second}};
+    print_json(Json{{"path", o.model}, {"id", network.settings.id}, {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
+                    {"resident_bytes", network.resident_bytes()}, {"types", std::move(types)}, {"layers", std::move(layers)}});
+    return kOk;
+  }
+  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n", o.model.c_str(), network.settings.id.c_str(), size.depth, size.rows,
+              size.cols, size.layers_per_cell, network.resident_bytes());
+  for (const LayerRow& r : rows)
+    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", r.path.c_str(), r.kind.c_str(), r.dtype.c_str(), r.weights, r.resident_bytes, r.disabled ? "  disabled" : "");
+  for (const auto& [type, entry] : by_type)
+    std::printf("%-10s %12zu weights %12zu bytes, %.2f bits each\n", type.c_str(), entry.first, entry.second,
+                entry.first == 0 ? 0.0 : static_cast<double>(entry.second) * 8 / static_cast<double>(entry.first));
+  return kOk;
+}
+
 struct QuantizeOptions {
   CommonOptions common;
   std::string model, output, dtype;
@@ -132,11 +165,11 @@ Result<int> run_quantize(const QuantizeOptions& o) {
 
 Run inspect_command(CLI::App& app) {
   auto o = std::make_shared<InspectOptions>();
-  app.add_option("FILE", o->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("FILE", o->model, "GGUF file, Hugging Face folder, JSON spec or .entity")->required();
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(run_inspect(*o)); };
+  return [o] { return finish(is_network_file(o->model) ? inspect_network(*o) : run_inspect(*o)); };
 }
 
 Run quantize_command(CLI::App& app) {

@@ -24,6 +24,11 @@ constexpr Command kCommands[] = {
     {"bench", "Tokens per second of prompt and generation", loom::cli::bench_command},
     {"inspect", "What is in a model file or folder", loom::cli::inspect_command},
     {"quantize", "Write a model as GGUF in another weight type", loom::cli::quantize_command},
+    {"run", "Run a network of any layers on one input", loom::cli::run_command},
+    {"morph", "Write a network in another weight type", loom::cli::morph_command},
+    {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
+    {"graph", "Draw a network as SVG", loom::cli::graph_command},
+    {"schema", "The JSON Schema of network specs", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
 };
@@ -39,11 +44,11 @@ void occupy_standard_streams() {
 
 int main(int argc, char** argv) {
   occupy_standard_streams();
-  CLI::App app{"Loom runs language models with the same bits on every machine."};
+  CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
   app.require_subcommand(1);
-  app.footer("MODEL is a GGUF file or a Hugging Face folder. loom COMMAND --help says more about a command.");
+  app.footer("MODEL is a GGUF file or a Hugging Face folder, NETWORK a JSON spec or an .entity. loom COMMAND --help says more about a command.");
   int status = 0;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);

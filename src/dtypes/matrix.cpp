@@ -439,6 +439,40 @@ void Matrix::decode_row(std::size_t row, float* out) const {
   }
 }
 
+Result<QuantizedMatrix> Matrix::to_quantized() const {
+  if (is_block_format(dtype_)) return fail(Code::Unsupported, "{} blocks are not kept as they stood in their file", name(dtype_));
+  QuantizedMatrix q;
+  q.dtype = dtype_, q.rows = rows_, q.cols = cols_;
+  const bool row_panel = is_row_panel(layout_.kind), code_panel = is_code_panel(layout_.kind), wide = is_wide(layout_.kind);
+  // Scales lie per row also where one holds for the whole tensor: then they are all the same.
+  q.span = {code_panel && !row_panel ? Granularity::Group : layout_.has_row_scales() ? Granularity::Row : Granularity::Tensor, kBlockCols};
+  const std::size_t size = q.code_bytes();
+  q.codes.resize(rows_ * cols_ * size);
+  for (std::size_t row = 0; row < rows_; ++row) {
+    const std::byte* panel = this->panel(row / kPanelRows);
+    const std::size_t r = row % kPanelRows;
+    std::byte* to = q.codes.data() + row * cols_ * size;
+    if (layout_.has_row_scales()) q.scales.push_back(wide ? wide_row_scales()[row] : static_cast<double>(row_scales()[row]));
+    if (layout_.has_zeros && wide) q.zero_points.push_back(static_cast<std::int64_t>(wide_row_zeros()[row]));
+    if (layout_.has_zeros && row_panel) q.zero_points.push_back(row_zeros()[row] + 128);
+    if (!code_panel) {
+      for (std::size_t c = 0; c < cols_; ++c) std::memcpy(to + c * size, panel + (c * kPanelRows + r) * size, size);
+      continue;
+    }
+    const int up = layout_.kind == PanelKind::RowBytes && layout_.has_zeros ? 128 : 0;
+    for (std::size_t first = 0; first < cols_; first += kBlockCols, panel += layout_.block_bytes()) {
+      for (std::size_t i = 0; i < std::min(kBlockCols, cols_ - first); ++i) {
+        const int stored = stored_code(layout_.kind, panel, r, i);
+        to[first + i] = static_cast<std::byte>(layout_.kind == PanelKind::RowBits ? 2 * stored - 1 : stored - layout_.code_offset + up);
+      }
+      if (row_panel) continue;
+      q.scales.push_back(static_cast<double>(panel_factor(layout_, panel, 0, r)));
+      if (layout_.has_zeros) q.zero_points.push_back(static_cast<int>(panel[zeros_offset(layout_) + r]));
+    }
+  }
+  return q;
+}
+
 void Matrix::decode_row(std::size_t row, double* out) const {
   LOOM_ASSERT(row < rows_);
   const bool wide = is_wide(layout_.kind);

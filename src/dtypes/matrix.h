@@ -106,6 +106,9 @@ class Matrix {
   const double* wide_row_zeros() const { return row_zeros_.as<double>(); }
   std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
 
+  // Codes, scales and zero points of one of the 21 types, as from_quantized() took them. Unsupported for block formats.
+  Result<QuantizedMatrix> to_quantized() const;
+
   // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
   void decode_row(std::size_t row, float* out) const;
   // The same without rounding to f32 where the type is wider: f64 and the wide integers.

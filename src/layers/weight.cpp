@@ -1,7 +1,9 @@
 #include "layers/weight.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "dtypes/float16.h"
@@ -109,32 +111,46 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const
       version->decoded.assign(values.begin(), values.end());
     } else {
       LOOM_TRY(const QuantizedMatrix q, quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));
-      version->decoded = dequantize(q);
+      return version_of(q, e);
     }
+    return version;
+  }
+  if (e.dtype != DType::float64 && e.dtype != DType::float32 && !is_block_format(e.dtype)) {
+    LOOM_TRY(const QuantizedMatrix q, quantize(e.dtype, values, rows(), cols(), e.span));
+    return version_of(q, e);
+  }
+  const std::size_t part_rows = rows() / parts_, part_size = part_rows * cols();
+  const std::vector<double> wide = e.dtype != DType::float64 ? std::vector<double>{} : master64_.empty() ? std::vector<double>(master_.begin(), master_.end()) : master64_;
+  for (std::size_t p = 0; p < parts_; ++p) {
+    LOOM_TRY(version->parts,
+             pack(std::move(version->parts),
+                  e.dtype == DType::float64
+                      ? Matrix::from_source(DType::float64, std::as_bytes(std::span(wide).subspan(p * part_size, part_size)), part_rows, cols())
+                      : Matrix::from_floats(e.dtype, values.subspan(p * part_size, part_size), part_rows, cols())));
+  }
+  return version;
+}
+
+// From codes of one of the types with an encoder.
+Result<std::shared_ptr<Weight::Version>> Weight::version_of(const QuantizedMatrix& q, const Encoding& e) const {
+  auto version = std::make_shared<Version>();
+  version->encoding = e;
+  if (role_ != WeightRole::Matrix) {
+    version->decoded = dequantize(q);
+    version->codes = q;
     return version;
   }
   const std::size_t part_rows = rows() / parts_;
-  if (e.dtype == DType::float64) {
-    const std::vector<double> wide = master64_.empty() ? std::vector<double>(master_.begin(), master_.end()) : master64_;
-    for (std::size_t p = 0; p < parts_; ++p) {
-      const auto slice = std::span<const double>(wide).subspan(p * part_rows * cols(), part_rows * cols());
-      LOOM_TRY(version->parts, pack(std::move(version->parts), Matrix::from_source(DType::float64, std::as_bytes(slice), part_rows, cols())));
-    }
-    return version;
-  }
   std::vector<float> decoded;
-  std::optional<QuantizedMatrix> q;
-  if (e.dtype != DType::float32 && !is_block_format(e.dtype)) {
-    LOOM_TRY(q, quantize(e.dtype, values, rows(), cols(), e.span));
-    if (e.activation_quant == ActivationQuant::None) decoded = dequantize(*q);
+  if (e.activation_quant == ActivationQuant::None) {
+    decoded = dequantize(q);
+    version->codes = q;
   }
   for (std::size_t p = 0; p < parts_; ++p) {
-    if (q && decoded.empty()) {
-      LOOM_TRY(version->parts, pack(std::move(version->parts), Matrix::from_quantized(rows_of(*q, p * part_rows, part_rows))));
-      continue;
-    }
-    const auto slice = (decoded.empty() ? values : std::span<const float>(decoded)).subspan(p * part_rows * cols(), part_rows * cols());
-    LOOM_TRY(version->parts, pack(std::move(version->parts), Matrix::from_floats(decoded.empty() ? e.dtype : DType::float32, slice, part_rows, cols())));
+    LOOM_TRY(version->parts,
+             pack(std::move(version->parts), decoded.empty() ? Matrix::from_quantized(rows_of(q, p * part_rows, part_rows))
+                                                             : Matrix::from_floats(DType::float32, std::span<const float>(decoded).subspan(p * part_rows * cols(), part_rows * cols()),
+                                                                                   part_rows, cols())));
   }
   return version;
 }
@@ -184,6 +200,78 @@ Result<void> Weight::inject(MatrixPtr matrix) {
     active_->decoded.resize(elements());
     matrix->decode_row(0, active_->decoded.data());
   }
+  versions_.push_back(active_);
+  find_plain();
+  return {};
+}
+
+Result<QuantizedMatrix> Weight::quantized() const {
+  const Weight& w = owner();
+  if (w.active_ == nullptr) return fail(Code::InvalidState, "{} has no value yet", name_);
+  if (w.active_->codes) return *w.active_->codes;
+  if (role_ != WeightRole::Matrix) {
+    QuantizedMatrix q;
+    q.dtype = w.active_->decoded64.empty() ? DType::float32 : DType::float64, q.rows = 1, q.cols = elements(), q.span = {Granularity::Tensor};
+    const auto bytes = w.active_->decoded64.empty() ? std::as_bytes(std::span(w.active_->decoded)) : std::as_bytes(std::span(w.active_->decoded64));
+    q.codes.assign(bytes.begin(), bytes.end());
+    return q;
+  }
+  LOOM_TRY(QuantizedMatrix all, w.active_->parts[0]->to_quantized());
+  for (std::size_t p = 1; p < parts_; ++p) {
+    LOOM_TRY(const QuantizedMatrix part, w.active_->parts[p]->to_quantized());
+    all.codes.insert(all.codes.end(), part.codes.begin(), part.codes.end());
+    all.scales.insert(all.scales.end(), part.scales.begin(), part.scales.end());
+    all.zero_points.insert(all.zero_points.end(), part.zero_points.begin(), part.zero_points.end());
+  }
+  all.rows = rows();
+  if (resolved(dtype(), encoding().span).granularity == Granularity::Tensor && !all.scales.empty()) {
+    all.span.granularity = Granularity::Tensor;
+    all.scales.resize(1);
+    if (!all.zero_points.empty()) all.zero_points.resize(1);
+  }
+  return all;
+}
+
+namespace {
+
+// Values of a float32 or float64 matrix.
+std::vector<double> floats_of(const QuantizedMatrix& q) {
+  std::vector<double> values(q.rows * q.cols);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (q.dtype == DType::float64)
+      std::memcpy(&values[i], q.codes.data() + i * 8, 8);
+    else
+      values[i] = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(q.code(i))));
+  }
+  return values;
+}
+
+}  // namespace
+
+Result<void> Weight::restore_master(const QuantizedMatrix& q) {
+  if (tied_ != nullptr) return tied_->restore_master(q);
+  if (q.rows * q.cols != elements() || (q.dtype != DType::float32 && q.dtype != DType::float64))
+    return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_, q.rows * q.cols, loom::name(q.dtype), elements());
+  const std::vector<double> values = floats_of(q);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} of the master is not a finite number", name_, i);
+  master_.assign(values.begin(), values.end());
+  find_plain();
+  return {};
+}
+
+Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding) {
+  if (tied_ != nullptr) return tied_->restore(q, encoding);
+  if (q.rows != rows() || q.cols != cols()) return fail(Code::ShapeMismatch, "{}: {} x {} codes, {} x {} expected", name_, q.rows, q.cols, rows(), cols());
+  if (q.dtype == DType::float32 || q.dtype == DType::float64) {
+    encoding_ = encoding;
+    const std::vector<double> values = floats_of(q);
+    return set(std::span<const double>(values));
+  }
+  auto version = version_of(q, encoding);
+  if (!version) return at(name_, std::move(version).error());
+  master_.clear(), master64_.clear(), versions_.clear();
+  active_ = std::move(*version), encoding_ = encoding;
   versions_.push_back(active_);
   find_plain();
   return {};
@@ -267,6 +355,7 @@ std::size_t Weight::resident_bytes() const {
   for (const auto& version : versions_) {
     bytes += version->decoded.size() * sizeof(float) + version->decoded64.size() * sizeof(double);
     for (const MatrixPtr& part : version->parts) bytes += part->resident_bytes();
+    if (version->codes) bytes += version->codes->codes.size() + version->codes->scales.size() * sizeof(double);
   }
   return bytes;
 }

@@ -65,6 +65,15 @@ class Weight {
   Result<void> morph(const Encoding& encoding);
   // Panels as they are, without a master.
   Result<void> inject(MatrixPtr matrix);
+  // The active version as codes, scales and zero points, and back: the version alone, without a master unless the type holds one.
+  // Unsupported for block formats.
+  Result<QuantizedMatrix> quantized() const;
+  Result<void> restore(const QuantizedMatrix& codes, const Encoding& encoding);
+  // A float32 or float64 master beside the version that restore() brought, which stays as it is.
+  Result<void> restore_master(const QuantizedMatrix& master);
+  // Empty where there is none.
+  std::span<const float> master() const { return owner().master_; }
+  std::span<const double> master64() const { return owner().master64_; }
   // Shares values and gradients with another weight of the same extents, which must outlive this one.
   Result<void> tie(Weight& owner);
   // Frees the master if the active version holds the values; ensure_master() decodes it again.
@@ -99,9 +108,11 @@ class Weight {
     std::vector<MatrixPtr> parts;     // matrices
     std::vector<float> decoded;       // vectors
     std::vector<double> decoded64;    // vectors in float64
+    std::optional<QuantizedMatrix> codes;  // where neither panels nor plain values hold them
   };
   const Weight& owner() const { return tied_ != nullptr ? *tied_ : *this; }
   Result<std::shared_ptr<Version>> encode(const Encoding& encoding) const;
+  Result<std::shared_ptr<Version>> version_of(const QuantizedMatrix& codes, const Encoding& encoding) const;
   Result<void> refresh();
   template <class T>
   Result<void> set_of(std::span<const T> values);

@@ -66,6 +66,33 @@ Result<void> Network::initialise() {
   return {};
 }
 
+Result<void> Network::morph(DType dtype) {
+  std::optional<Error> error;
+  const auto each = [&](auto&& change) {
+    visit_weights([&](const std::string& path, Weight& w, Layer& layer) {
+      if (error) return;
+      if (auto done = change(w, layer); !done) error = Error{done.error().code, path + ": " + done.error().message};
+    });
+  };
+  each([](Weight& w, Layer&) { return w.ensure_master(); });
+  each([&](Weight& w, Layer& layer) {
+    Encoding encoding = layer.common.encoding;
+    encoding.dtype = dtype;
+    return w.morph(encoding);
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].layer) visit_layers(path(i), *cells_[i].layer, [&](const std::string&, Layer& layer) { layer.common.encoding.dtype = dtype; });
+  return {};
+}
+
+void Network::release_masters() {
+  visit_weights([](const std::string&, Weight& w, Layer&) {
+    w.trim_versions();
+    w.release_master();
+  });
+}
+
 Result<void> Network::prepare(const Shape& input) {
   shape_after_.clear();
   state_needs_.clear();

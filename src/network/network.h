@@ -44,6 +44,9 @@ class Network {
   static Shape with_batch(const Shape& sample, std::size_t samples);
   // Fills the weights that have no value, by rule and seed (engine J-02).
   Result<void> initialise();
+  // Every matrix and typed vector to another type, in containers too (engine D-21). Fails before anything changes when a master is missing.
+  Result<void> morph(DType dtype);
+  void release_masters();
   // Infers shapes from the input on, numbers the weights and gives layers their state slots. ShapeMismatch names the cell. Later
   // inputs may differ in their leading axes where the layers allow it.
   Result<void> prepare(const Shape& input);

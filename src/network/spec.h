@@ -33,6 +33,9 @@ Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options = 
 Json network_to_json(const Network& network);
 Json layer_to_json(const Layer& layer, DType default_dtype = DType::float32);
 
+// One weight as JSON: {dtype, codes, scales, zero_points, scale_granularity, group_size}, packed codes and factors in Base64 (engine F-10).
+Result<Json> weight_to_json(const Weight& weight);
+
 // JSON Schema (draft 2020-12) of a spec, for completion in editors.
 Json spec_schema();
 

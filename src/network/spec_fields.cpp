@@ -1,6 +1,11 @@
 #include "network/spec_fields.h"
 
+#include <algorithm>
+
+#include "core/base64.h"
 #include "core/nearest.h"
+#include "dtypes/packing.h"
+#include "network/spec.h"
 
 namespace loom {
 
@@ -25,13 +30,69 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit("init_scale", c.init_scale);
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 4> kGranularities = {"auto", "tensor", "row", "group"};
+
+Result<std::vector<std::byte>> bytes_of(const Json& weight, std::string_view key) {
+  const Json* given = find(weight, key);
+  if (given == nullptr) return std::vector<std::byte>{};
+  const std::string* text = as_string(*given);
+  if (text == nullptr) return fail(Code::CorruptData, "{}: a Base64 text expected", key);
+  auto bytes = base64_decode(*text);
+  if (!bytes) return at(std::string(key), std::move(bytes).error());
+  return bytes;
+}
+
+// {"dtype", "codes"...} as weight_to_json() wrote it.
+Result<void> restore_weight(Weight& w, const Json& json, const Encoding& encoding) {
+  const Json* type = find(json, "dtype");
+  const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
+  if (type_name == nullptr) return fail(Code::CorruptData, "dtype is missing");
+  LOOM_TRY(const DType dtype, dtype_from_name(*type_name));
+  ScaleSpan span = resolved(dtype, {});
+  if (const Json* given = find(json, "scale_granularity")) {
+    const std::string* text = as_string(*given);
+    const auto found = std::ranges::find(kGranularities, text == nullptr ? std::string_view{} : std::string_view(*text));
+    if (found == kGranularities.end()) return fail(Code::UnknownName, "scale_granularity is none of tensor, row, group");
+    span.granularity = static_cast<Granularity>(found - kGranularities.begin());
+  }
+  if (const Json* given = find(json, "group_size")) span.group_size = static_cast<std::size_t>(std::max<std::int64_t>(0, as_int(*given).value_or(0)));
+  LOOM_TRY(const auto codes, bytes_of(json, "codes"));
+  LOOM_TRY(const auto scales, bytes_of(json, "scales"));
+  LOOM_TRY(const auto zeros, bytes_of(json, "zero_points"));
+  LOOM_TRY(const QuantizedMatrix q, unpack(dtype, w.rows(), w.cols(), span, codes, scales, zeros));
+  if (w.role() == WeightRole::Matrix && dtype != encoding.dtype)
+    return fail(Code::CorruptData, "{} stored, the layer says {}", loom::name(dtype), loom::name(encoding.dtype));
+  return w.restore(q, encoding);
+}
+
+}  // namespace
+
+Result<Json> weight_to_json(const Weight& weight) {
+  LOOM_TRY(const QuantizedMatrix q, weight.quantized());
+  LOOM_TRY(const PackedMatrix packed, pack(q));
+  Json out = {{"dtype", std::string(name(q.dtype))}, {"codes", base64_encode(packed.codes)}};
+  if (!packed.scales.empty()) {
+    out["scales"] = base64_encode(packed.scales);
+    out["scale_granularity"] = std::string(kGranularities[static_cast<std::size_t>(q.span.granularity)]);
+    if (q.span.granularity == Granularity::Group) out["group_size"] = q.span.group_size;
+  }
+  if (!packed.zeros.empty()) out["zero_points"] = base64_encode(packed.zeros);
+  return out;
+}
+
 void read_weights(Layer& layer, const Json& weights, const std::function<void(Code, const std::string&)>& complain) {
-  if (!weights.is_object()) return complain(Code::InvalidConfig, "an object of lists expected");
-  for (const auto& [name, list] : weights.items()) {
+  if (!weights.is_object()) return complain(Code::InvalidConfig, "an object of weights expected");
+  for (const auto& [name, json] : weights.items()) {
     Weight* weight = find_weight(layer, name);
     if (weight == nullptr) return complain(Code::UnknownName, fmt::format("{} has no weight \"{}\"", layer.kind(), printable(name)));
+    if (json.is_object()) {
+      if (const auto done = restore_weight(*weight, json, layer.common.encoding); !done) return complain(done.error().code, weight->name() + ": " + done.error().message);
+      continue;
+    }
     std::vector<double> values;
-    for (const Json& item : list) {
+    for (const Json& item : json) {
       const auto v = as_number(item);
       if (!v) return complain(Code::InvalidConfig, fmt::format("{}: a list of finite numbers expected", weight->name()));
       values.push_back(*v);

@@ -22,7 +22,7 @@ struct BlobSizes {
   std::size_t codes = 0, scales = 0, zeros = 0;
 };
 Result<BlobSizes> sizes_of(const EntityTensor& t) {
-  if (t.role == TensorRole::Master && t.dtype != DType::float32 && t.dtype != DType::float64)
+  if (t.role == EntityRole::Master && t.dtype != DType::float32 && t.dtype != DType::float64)
     return fail(Code::InvalidArgument, "a master of {}, expected float32 or float64", name(t.dtype));
   BlobSizes s;
   LOOM_TRY(s.codes, packed_bytes(t.dtype, t.rows(), t.cols()));
@@ -49,7 +49,7 @@ class TableParser {
     LOOM_TRY(t.path, text(entry, "path"));
     LOOM_TRY(t.weight, text(entry, "weight"));
     LOOM_TRY(const std::size_t role, one_of(entry, "role", kRoles));
-    t.role = static_cast<TensorRole>(role);
+    t.role = static_cast<EntityRole>(role);
     LOOM_TRY(const std::string type, text(entry, "dtype"));
     LOOM_TRY(t.dtype, stored_dtype(type));
     LOOM_TRY(t.shape, shape(entry));

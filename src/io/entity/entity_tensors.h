@@ -21,12 +21,12 @@ namespace loom {
 
 // What a tensor is to its cell: its weight in the active type, the exact master beside it (float32 or float64), a part of an adapter,
 // a feedback matrix of target propagation.
-enum class TensorRole : std::uint8_t { Active, Adapter, Feedback, Master };  // in order of their names in files
+enum class EntityRole : std::uint8_t { Active, Adapter, Feedback, Master };  // in order of their names in files
 
 struct EntityTensor {
   std::string path;    // of the cell
   std::string weight;  // of that cell
-  TensorRole role = TensorRole::Active;
+  EntityRole role = EntityRole::Active;
   DType dtype = DType::float32;
   Shape shape;
   ScaleSpan span;  // resolved; without meaning for types without scales

@@ -30,7 +30,7 @@ QuantizedMatrix floats(std::size_t rows, std::size_t cols, std::vector<float> va
 
 struct Named {
   const char *path, *weight;
-  TensorRole role;
+  EntityRole role;
   Shape shape;
   QuantizedMatrix matrix;
 };
@@ -39,17 +39,17 @@ struct Named {
 std::vector<Named> golden_tensors() {
   using I = std::int64_t;
   std::vector<Named> all;
-  all.push_back({"layers.2", "\xc3\xbc\"", TensorRole::Feedback, Shape::of({2}),
+  all.push_back({"layers.2", "\xc3\xbc\"", EntityRole::Feedback, Shape::of({2}),
                  matrix(DType::int32, 1, 2, {Granularity::Tensor}, {0.1}, {}, [](I, I c) { return 1000003 * (c + 1) * (c % 2 ? -1 : 1); })});
-  all.push_back({"layers.2", "W", TensorRole::Active, Shape::of({2, 33}),
+  all.push_back({"layers.2", "W", EntityRole::Active, Shape::of({2, 33}),
                  matrix(DType::binary, 2, 33, {Granularity::Row}, {0.5, 0}, {}, [](I r, I c) { return (c * c + r) % 3 % 2 ? 1 : -1; })});
-  all.push_back({"layers.10", "W", TensorRole::Active, Shape::of({2, 5}),
+  all.push_back({"layers.10", "W", EntityRole::Active, Shape::of({2, 5}),
                  matrix(DType::ternary, 2, 5, {Granularity::Tensor}, {0.75}, {}, [](I r, I c) { return (r + c) % 3 - 1; })});
-  all.push_back({"layers.1", "W", TensorRole::Active, Shape::of({3, 3}),
+  all.push_back({"layers.1", "W", EntityRole::Active, Shape::of({3, 3}),
                  matrix(DType::uint8, 3, 3, {Granularity::Row}, {1, 2, 0.5}, {3, 128, 255}, [](I r, I c) { return 50 * r + c; })});
-  all.push_back({"layers.0", "b", TensorRole::Active, Shape::of({3}), floats(1, 3, {0.5f, -0.5f, 7})});
-  all.push_back({"layers.0", "W", TensorRole::Master, Shape::of({2, 2}), floats(2, 2, {1, -2, 0.1f, 3e9f})});
-  all.push_back({"layers.0", "W", TensorRole::Active, Shape::of({2, 40}),
+  all.push_back({"layers.0", "b", EntityRole::Active, Shape::of({3}), floats(1, 3, {0.5f, -0.5f, 7})});
+  all.push_back({"layers.0", "W", EntityRole::Master, Shape::of({2, 2}), floats(2, 2, {1, -2, 0.1f, 3e9f})});
+  all.push_back({"layers.0", "W", EntityRole::Active, Shape::of({2, 40}),
                  matrix(DType::int4, 2, 40, {Granularity::Group, 32}, {0.5, 0.25, -0.125, 1}, {}, [](I r, I c) { return 7 * (40 * r + c) % 15 - 7; })});
   return all;
 }

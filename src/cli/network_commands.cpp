@@ -1,0 +1,244 @@
+// run, morph, diff, schema: networks of any layers, from a JSON spec or an .entity.
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "cli/commands.h"
+#include "cli/network_report.h"
+#include "core/file.h"
+#include "core/philox.h"
+#include "dtypes/decode.h"
+#include "io/network_file.h"
+#include "io/npy/npy.h"
+#include "network/network_session.h"
+
+namespace loom::cli {
+namespace {
+
+int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
+
+Result<Network> open_network(const std::string& path, bool lenient, bool quiet) {
+  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient}));
+  if (!quiet)
+    for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "loom: warning: %s\n", warning.c_str());
+  return std::move(loaded.network);
+}
+
+struct Input {
+  std::vector<double> values;
+  Shape shape;
+};
+
+Result<void> append_numbers(const Json& json, std::vector<double>& values, std::vector<std::size_t>& extents, std::size_t depth) {
+  if (const auto number = as_number(json)) {
+    if (depth != extents.size()) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
+    values.push_back(*number);
+    return {};
+  }
+  if (!json.is_array() || json.empty()) return fail(Code::InvalidArgument, "nested lists of numbers expected");
+  if (depth == extents.size()) {
+    if (!values.empty() || depth >= Shape::kMaxRank) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
+    extents.push_back(json.size());
+  }
+  if (json.size() != extents[depth]) return fail(Code::ShapeMismatch, "a list of {} beside one of {}", json.size(), extents[depth]);
+  for (const Json& item : json) LOOM_TRY_VOID(append_numbers(item, values, extents, depth + 1));
+  return {};
+}
+
+Result<Input> read_tensor(const std::string& path) {
+  Input input;
+  if (path.ends_with(".npy")) {
+    LOOM_TRY(const NpyArray array, read_npy(path));
+    LOOM_TRY(input.shape, Shape::create(array.shape));
+    const std::size_t n = input.shape.elements();
+    input.values.resize(n);
+    if (array.dtype == DType::float64) {
+      std::memcpy(input.values.data(), array.bytes.data(), n * sizeof(double));
+    } else {
+      std::vector<float> narrow(n);
+      decode_to_float(array.dtype, array.bytes.data(), narrow.data(), n);
+      std::ranges::copy(narrow, input.values.begin());
+    }
+    return input;
+  }
+  LOOM_TRY(const std::string text, read_text_file(path));
+  LOOM_TRY(const Json json, parse_json(text));
+  std::vector<std::size_t> extents;
+  auto read = append_numbers(json, input.values, extents, 0);
+  if (!read) return at(path, std::move(read).error());
+  LOOM_TRY(input.shape, Shape::create(extents));
+  return input;
+}
+
+// Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
+Result<Input> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed) {
+  if (!network.settings.input_shape)
+    return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
+  Input input{{}, Network::with_batch(*network.settings.input_shape, batch)};
+  const RandomStream stream{seed, RandomDomain::Noise, 0, random_site("input")};
+  for (std::size_t i = 0; i < input.shape.elements(); ++i) input.values.push_back(static_cast<double>(stream.uniform(i)));
+  return input;
+}
+
+template <class T>
+Json nested(const T* values, const Shape& shape, std::size_t axis, std::size_t& at) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < shape[axis]; ++i) {
+    if (axis + 1 < shape.rank()) {
+      list.push_back(nested(values, shape, axis + 1, at));
+      continue;
+    }
+    const auto v = static_cast<double>(values[at++]);
+    list.push_back(std::isnan(v) ? Json("NaN") : std::isinf(v) ? Json(v > 0 ? "Infinity" : "-Infinity") : Json(values[at - 1]));
+  }
+  return list;
+}
+
+Json nested(const ConstView& view) {
+  std::size_t at = 0;
+  return with_element(view.element, [&]<class T>() { return nested(view.as<T>(), view.shape, 0, at); });
+}
+
+struct RunOptions {
+  CommonOptions common;
+  std::string network, input, output;
+  std::size_t batch = 1;
+  std::uint64_t seed = 0;
+  bool lenient = false;
+};
+
+Result<int> run_network(const RunOptions& o) {
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
+  LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed) : read_tensor(o.input));
+  if (o.input.empty() && !o.common.quiet) std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
+  LOOM_TRY_VOID(network.prepare(input.shape));
+  NetworkSessionOptions options;
+  options.threads = o.common.threads;
+  if (!o.common.isa.empty()) {
+    LOOM_TRY(options.isa, isa_from_name(o.common.isa));
+  }
+  LOOM_TRY(const auto session, NetworkSession::create(network, options));
+  watch_interrupts(&session->cancel());
+  std::vector<float> narrow;
+  ConstView x{input.values.data(), input.shape, Element::f64};
+  if (session->element() == Element::f32) {
+    narrow.assign(input.values.begin(), input.values.end());
+    x = {narrow.data(), input.shape, Element::f32};
+  }
+  LOOM_TRY(const ConstView y, session->forward(x));
+  const auto bytes = std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element));
+  Sha256 hash;
+  hash.update(bytes);
+  const std::string digest = to_hex(hash.finish());
+  if (o.output.ends_with(".npy")) {
+    LOOM_TRY_VOID(write_npy(o.output, y.element == Element::f64 ? DType::float64 : DType::float32, y.shape.extents(), bytes));
+  } else if (!o.output.empty()) {
+    const std::string text = dump_json(nested(y)) + "\n";
+    LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
+  }
+  if (o.common.json) {
+    Json out{{"input_shape", input.shape.extents()}, {"shape", y.shape.extents()}, {"hash", digest}, {"resident_bytes", network.resident_bytes()},
+             {"scratch_bytes", session->scratch_bytes()}, {"threads", session->threads()}};
+    if (o.output.empty()) out["output"] = nested(y);
+    print_json(out);
+    return kOk;
+  }
+  if (o.output.empty()) std::printf("%s\n", dump_json(nested(y)).c_str());
+  if (!o.common.quiet) std::fprintf(stderr, "%s -> %s  hash %s\n", input.shape.text().c_str(), y.shape.text().c_str(), digest.c_str());
+  return kOk;
+}
+
+struct MorphOptions {
+  CommonOptions common;
+  std::string network, output, dtype;
+  bool keep_master = false, lenient = false;
+};
+
+Result<int> run_morph(const MorphOptions& o) {
+  LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
+  const std::size_t before = network.resident_bytes();
+  LOOM_TRY_VOID(network.morph(dtype));
+  if (!o.keep_master) network.release_masters();
+  LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
+  if (o.common.json) {
+    print_json(Json{{"output", o.output}, {"dtype", name(dtype)}, {"resident_bytes", network.resident_bytes()}, {"resident_bytes_before", before}, {"root_hash", to_hex(root)}});
+  } else if (!o.common.quiet) {
+    std::printf("%s: %s, %zu bytes in memory (%zu before), root hash %s\n", o.output.c_str(), std::string(name(dtype)).c_str(), network.resident_bytes(), before,
+                to_hex(root).c_str());
+  }
+  return kOk;
+}
+
+struct DiffOptions {
+  CommonOptions common;
+  std::string a, b;
+  bool lenient = false;
+};
+
+// One line per weight of either network; status 1 when they differ, as diff(1).
+Result<int> run_diff(const DiffOptions& o) {
+  LOOM_TRY(const Network a, open_network(o.a, o.lenient, o.common.quiet));
+  LOOM_TRY(const Network b, open_network(o.b, o.lenient, o.common.quiet));
+  const std::vector<WeightDifference> rows = compare_weights(a, b);
+  bool same = network_to_json(a) == network_to_json(b);
+  Json list = Json::array();
+  for (const WeightDifference& d : rows) {
+    same = same && d.equal;
+    if (o.common.json) list.push_back(d.to_json());
+  }
+  if (o.common.json) {
+    print_json(Json{{"equal", same}, {"weights", std::move(list)}});
+  } else {
+    for (const WeightDifference& d : rows) std::printf("%s\n", d.text().c_str());
+    std::printf("%s\n", same ? "the networks are equal" : "the networks differ");
+  }
+  return same ? kOk : kFailed;
+}
+
+}  // namespace
+
+Run run_command(CLI::App& app) {
+  auto o = std::make_shared<RunOptions>();
+  app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  app.add_option("-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
+  app.add_option("-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
+  app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536));
+  app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number());
+  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_network(*o)); };
+}
+
+Run morph_command(CLI::App& app) {
+  auto o = std::make_shared<MorphOptions>();
+  app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  app.add_option("OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
+  app.add_option("--dtype", o->dtype, "One of the 21 types")->required();
+  app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
+  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_morph(*o)); };
+}
+
+Run diff_command(CLI::App& app) {
+  auto o = std::make_shared<DiffOptions>();
+  app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
+  app.add_option("B", o->b, "The other")->required();
+  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_common(app, o->common, false);
+  return [o] { return finish(run_diff(*o)); };
+}
+
+Run schema_command(CLI::App&) {
+  return [] {
+    print_json(spec_schema());
+    return static_cast<int>(kOk);
+  };
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,207 @@
+#include "io/network_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/file.h"
+#include "dtypes/packing.h"
+#include "io/entity/entity.h"
+#include "io/entity/entity_tensors.h"
+
+namespace loom {
+namespace {
+
+// Where a weight's packed parts live until the file is written.
+struct PackedTensor {
+  EntityTensor tensor;
+  PackedMatrix packed;
+};
+
+Result<PackedTensor> packed_tensor(const std::string& path, const Weight& w, const QuantizedMatrix& q, EntityRole role) {
+  PackedTensor out;
+  auto packed = pack(q);
+  if (!packed) return at(path, std::move(packed).error());
+  out.packed = std::move(*packed);
+  const std::size_t dot = path.size() - w.name().size();
+  out.tensor.path = path.substr(0, dot - 1), out.tensor.weight = w.name(), out.tensor.role = role;
+  out.tensor.dtype = q.dtype, out.tensor.shape = w.shape(), out.tensor.span = q.span;
+  return out;
+}
+
+QuantizedMatrix master_of(const Weight& w) {
+  QuantizedMatrix q;
+  q.dtype = w.master64().empty() ? DType::float32 : DType::float64;
+  q.rows = w.rows(), q.cols = w.cols(), q.span = {Granularity::Tensor};
+  const auto bytes = w.master64().empty() ? std::as_bytes(w.master()) : std::as_bytes(w.master64());
+  q.codes.assign(bytes.begin(), bytes.end());
+  return q;
+}
+
+Result<EntityWriter> entity_of(const Network& network, const SaveOptions& options, std::vector<PackedTensor>& parts) {
+  std::optional<Error> error;
+  const auto add = [&](Result<PackedTensor> part) {
+    if (part)
+      parts.push_back(std::move(*part));
+    else if (!error)
+      error = std::move(part).error();
+  };
+  network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+    if (error) return;
+    const auto q = w.quantized();
+    if (!q) {
+      error = Error{q.error().code, path + ": " + q.error().message};
+      return;
+    }
+    add(packed_tensor(path, w, *q, EntityRole::Active));
+    const bool exact = w.role() == WeightRole::Vector || w.dtype() == DType::float32 || w.dtype() == DType::float64;
+    if (options.keep_master && w.has_master() && !exact && !error) add(packed_tensor(path, w, master_of(w), EntityRole::Master));
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  EntityWriter writer;
+  LOOM_TRY(std::string spec, dump_canonical(network_to_json(network)));
+  LOOM_TRY_VOID(writer.add_text("network", 0, kSectionMandatory, std::move(spec)));
+  std::vector<EntityTensor> tensors;
+  for (PackedTensor& p : parts) {
+    p.tensor.codes = p.packed.codes, p.tensor.scales = p.packed.scales, p.tensor.zeros = p.packed.zeros;
+    tensors.push_back(p.tensor);
+  }
+  if (!tensors.empty()) {
+    LOOM_TRY_VOID(add_entity_tensors(writer, std::move(tensors)));
+  }
+  return writer;
+}
+
+Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions options) {
+  LOOM_TRY(const auto spec, reader.section("network"));
+  options.initialise = false;
+  LOOM_TRY(SpecResult result, network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
+  LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(reader));
+  std::map<std::string, std::pair<const EntityTensor*, const EntityTensor*>> by_path;  // active, master
+  for (const EntityTensor& t : tensors) {
+    auto& place = by_path[t.path + "." + t.weight];
+    if (t.role == EntityRole::Active) place.first = &t;
+    if (t.role == EntityRole::Master) place.second = &t;
+  }
+  std::optional<Error> error;
+  std::size_t used = 0;
+  result.network.visit_weights([&](const std::string& path, Weight& w, Layer& layer) {
+    if (error) return;
+    const auto restore = [&]() -> Result<void> {
+      const auto found = by_path.find(path);
+      if (found == by_path.end() || found->second.first == nullptr) return fail(Code::NotFound, "the file holds no such weight");
+      ++used;
+      LOOM_TRY(const QuantizedMatrix active, found->second.first->quantized());
+      if (!(found->second.first->shape == w.shape()))
+        return fail(Code::ShapeMismatch, "shape {} in the file, {} in the network", found->second.first->shape.text(), w.shape().text());
+      if (w.role() == WeightRole::Matrix && active.dtype != layer.common.encoding.dtype)
+        return fail(Code::CorruptData, "{} in the file, the network says {}", name(active.dtype), name(layer.common.encoding.dtype));
+      LOOM_TRY_VOID(w.restore(active, layer.common.encoding));
+      if (found->second.second == nullptr) return {};
+      LOOM_TRY(const QuantizedMatrix master, found->second.second->quantized());
+      return w.restore_master(master);
+    };
+    if (auto done = restore(); !done) error = Error{done.error().code, path + ": " + done.error().message};
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  if (used != by_path.size()) return fail(Code::CorruptData, "{} tensors belong to no weight of the network", by_path.size() - used);
+  return result;
+}
+
+// "weights" of every layer in a written spec, nested ones too: paths lead to the JSON objects.
+Result<void> put_weights(Json& layer, const std::string& path, const std::map<std::string, std::vector<std::pair<std::string, Json>>>& weights) {
+  if (const auto found = weights.find(path); found != weights.end()) {
+    Json own = Json::object();
+    for (const auto& [name, value] : found->second) own[name] = value;
+    layer["weights"] = std::move(own);
+  }
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : layer.items())
+    if (key != "weights" && key != "metadata") keys.push_back(key);
+  for (const std::string& key : keys) {
+    Json& value = layer[key];
+    if (value.is_array()) {
+      for (std::size_t i = 0; i < value.size(); ++i)
+        if (value[i].is_object()) LOOM_TRY_VOID(put_weights(value[i], fmt::format("{}.{}.{}", path, key, i), weights));
+    } else if (value.is_object()) {
+      LOOM_TRY_VOID(put_weights(value, path + "." + key, weights));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options) {
+  std::vector<PackedTensor> parts;
+  LOOM_TRY(const EntityWriter writer, entity_of(network, options, parts));
+  return writer.to_bytes();
+}
+
+Result<std::string> network_to_checkpoint(const Network& network) {
+  std::map<std::string, std::vector<std::pair<std::string, Json>>> weights;
+  std::optional<Error> error;
+  network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+    auto json = weight_to_json(w);
+    if (!json) {
+      if (!error) error = Error{json.error().code, path + ": " + json.error().message};
+      return;
+    }
+    weights[path.substr(0, path.size() - w.name().size() - 1)].emplace_back(w.name(), std::move(*json));
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  Json spec = network_to_json(network);
+  for (Json& layer : spec["layers"]) {
+    const Address a{static_cast<std::size_t>(*as_int(layer["z"])), static_cast<std::size_t>(*as_int(layer["y"])), static_cast<std::size_t>(*as_int(layer["x"])),
+                    static_cast<std::size_t>(*as_int(layer["l"]))};
+    LOOM_TRY(const std::size_t index, network.index_of(a));
+    LOOM_TRY_VOID(put_weights(layer, Network::path(index), weights));
+  }
+  return dump_canonical(spec);
+}
+
+Result<Digest> save_network(const std::string& path, const Network& network, const SaveOptions& options) {
+  if (!path.ends_with(".json")) {
+    std::vector<PackedTensor> parts;
+    LOOM_TRY(const EntityWriter writer, entity_of(network, options, parts));
+    return writer.write(path);
+  }
+  LOOM_TRY(const std::string text, network_to_checkpoint(network));
+  LOOM_TRY_VOID(write_file_atomically(path, std::as_bytes(std::span(text))));
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.finish();
+}
+
+Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const SpecOptions& options) {
+  LOOM_TRY(const EntityReader reader, EntityReader::parse(bytes));
+  return network_from_reader(reader, options);
+}
+
+bool is_network_file(const std::string& path) {
+  if (!is_file(path)) return false;
+  const auto file = MappedFile::open(path);
+  if (!file) return false;
+  const auto bytes = (*file)->bytes();
+  if (bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0) return true;
+  std::size_t i = 0;
+  while (i < std::min<std::size_t>(bytes.size(), 64) && (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} || bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'})) ++i;
+  return i < bytes.size() && bytes[i] == std::byte{'{'};
+}
+
+Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
+  LOOM_TRY(const auto file, MappedFile::open(path));
+  const auto bytes = file->bytes();
+  if (bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0) {
+    auto reader = EntityReader::open(path);
+    if (!reader) return tl::make_unexpected(std::move(reader).error());
+    auto result = network_from_reader(*reader, options);
+    if (!result) return at(path, std::move(result).error());
+    return result;
+  }
+  auto result = network_from_json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
+  if (!result) return at(path, std::move(result).error());
+  return result;
+}
+
+}  // namespace loom

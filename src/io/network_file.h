@@ -1,0 +1,28 @@
+#pragma once
+// Networks in files: .entity v2 (engine 10.4) and JSON, a spec or a checkpoint with packed weights (engine 10.2).
+
+#include <string>
+
+#include "core/sha256.h"
+#include "network/spec.h"
+
+namespace loom {
+
+struct SaveOptions {
+  bool keep_master = false;  // exact masters beside the packed weights, for further training
+};
+
+// By the ending: .json a checkpoint, everything else .entity. Atomic. Returns the root hash of an .entity, or the SHA-256 of the JSON.
+// Unsupported for weights in block formats; DiskFull, IoError.
+Result<Digest> save_network(const std::string& path, const Network& network, const SaveOptions& options = {});
+Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options = {});
+Result<std::string> network_to_checkpoint(const Network& network);
+
+// Whether a file starts like one of these; a missing file does not.
+bool is_network_file(const std::string& path);
+
+// By content: an .entity, or JSON. Weights that a JSON does not bring are initialised by its seed; an .entity must have them all.
+Result<SpecResult> load_network(const std::string& path, const SpecOptions& options = {});
+Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const SpecOptions& options = {});
+
+}  // namespace loom

@@ -1,0 +1,111 @@
+#include "io/network_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/file.h"
+#include "layers/all.h"
+#include "network/network_session.h"
+
+namespace loom {
+namespace {
+
+// One network per type: a matrix of odd sizes, biases, a norm of its own type, a container, a convolution in groups.
+std::string spec_of(std::string_view dtype) {
+  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":7,"default_dtype":"{}","input_shape":[4,9],"layers":[
+    {{"z":0,"y":0,"x":0,"l":0,"type":"cnn1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"padding":1,"bias":true,"init":"normal","init_scale":0.3}},
+    {{"z":0,"y":0,"x":0,"l":1,"type":"rmsnorm","input_height":9}},
+    {{"z":0,"y":0,"x":0,"l":2,"type":"sequential","residual":true,"sequential_layers":[{{"type":"dense","input_height":9,"output_height":9,"bias":true,"activation":"tanh"}}]}},
+    {{"z":0,"y":0,"x":0,"l":3,"type":"dense","input_height":9,"output_height":35}}]}})",
+                     dtype);
+}
+
+std::vector<float> output_of(Network& network) {
+  const Shape shape = Network::with_batch(*network.settings.input_shape, 3);
+  EXPECT_TRUE(network.prepare(shape));
+  const auto session = NetworkSession::create(network, {.threads = 1}).value();
+  std::vector<float> x(shape.elements());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 37 % 41) - 20) / 16.0f;
+  const auto y = session->forward({x.data(), shape});
+  EXPECT_TRUE(y) << y.error().message;
+  return y ? std::vector<float>(y->as(), y->as() + y->shape.elements()) : std::vector<float>{};
+}
+
+TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_json) {
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const std::string type(name(static_cast<DType>(t)));
+    SCOPED_TRACE(type);
+    auto made = network_from_json(spec_of(type));
+    ASSERT_TRUE(made) << made.error().message;
+    const std::vector<float> expected = output_of(made->network);
+    for (const bool keep_master : {false, true}) {
+      const auto bytes = network_to_entity(made->network, {keep_master});
+      ASSERT_TRUE(bytes) << bytes.error().message;
+      auto loaded = network_from_entity(*bytes);
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      EXPECT_EQ(output_of(loaded->network), expected);
+      EXPECT_EQ(network_to_entity(loaded->network, {keep_master}).value(), *bytes) << "save(load(f)) = f";
+    }
+    const auto text = network_to_checkpoint(made->network);
+    ASSERT_TRUE(text) << text.error().message;
+    auto loaded = network_from_json(*text);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(output_of(loaded->network), expected);
+    EXPECT_EQ(network_to_checkpoint(loaded->network).value(), *text);
+  }
+}
+
+TEST(NetworkFile, D_21_D_23_morph_leaves_the_master_and_release_decodes_it) {
+  auto made = network_from_json(spec_of("float32"));
+  ASSERT_TRUE(made);
+  const std::vector<float> exact = output_of(made->network);
+  ASSERT_TRUE(made->network.morph(DType::int8));
+  const std::vector<float> bytes = output_of(made->network);
+  EXPECT_NE(bytes, exact);
+  ASSERT_TRUE(made->network.morph(DType::int4));  // from the master, not from the bytes
+  auto direct = network_from_json(spec_of("float32"));
+  ASSERT_TRUE(direct->network.morph(DType::int4));
+  EXPECT_EQ(output_of(made->network), output_of(direct->network));
+  ASSERT_TRUE(made->network.morph(DType::int8));
+  EXPECT_EQ(output_of(made->network), bytes);
+  ASSERT_TRUE(made->network.morph(DType::float32));
+  EXPECT_EQ(output_of(made->network), exact);
+  ASSERT_TRUE(made->network.morph(DType::int8));
+  made->network.release_masters();
+  EXPECT_EQ(output_of(made->network), bytes);
+}
+
+// A 1024-wide network of two layers: what the mission promises of packed files and memory.
+TEST(NetworkFile, D_11_packed_files_and_memory_are_as_small_as_their_bits) {
+  const auto sizes = [](const char* type) {
+    auto made = network_from_json(fmt::format(
+        R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":2,"default_dtype":"{}","layers":[
+          {{"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":1024,"output_height":1024,"bias":true,"activation":"relu"}},
+          {{"z":0,"y":0,"x":0,"l":1,"type":"dense","input_height":1024,"output_height":1024,"bias":true}}]}})",
+        type));
+    EXPECT_TRUE(made) << made.error().message;
+    const std::size_t file = network_to_entity(made->network).value().size();
+    made->network.release_masters();
+    return std::pair(static_cast<double>(file), static_cast<double>(made->network.resident_bytes()));
+  };
+  const auto f64 = sizes("float64"), f32 = sizes("float32"), int4 = sizes("int4"), binary = sizes("binary");
+  EXPECT_LT(binary.first, f64.first * (1 - 0.983));
+  EXPECT_LT(binary.second, f64.second * (1 - 0.983));
+  EXPECT_LT(int4.first, f32.first * (1 - 0.84));
+  EXPECT_LT(int4.second, f32.second * (1 - 0.84));
+}
+
+TEST(NetworkFile, F_32_a_file_that_lacks_or_adds_a_tensor_is_refused_by_name) {
+  auto made = network_from_json(spec_of("int8"));
+  ASSERT_TRUE(made);
+  auto bytes = network_to_entity(made->network).value();
+  for (std::size_t i = 0; i < bytes.size(); i += 97) {
+    auto flipped = bytes;
+    flipped[i] ^= std::byte{16};
+    EXPECT_FALSE(network_from_entity(flipped)) << "byte " << i;
+  }
+}
+
+}  // namespace
+}  // namespace loom
