@@ -73,6 +73,7 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
 }
 
 Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions options) {
+  LOOM_TRY_VOID(reader.verify());  // gaps too: every section is read anyway
   LOOM_TRY(const auto spec, reader.section("network"));
   options.initialise = false;
   LOOM_TRY(SpecResult result, network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));

@@ -24,6 +24,8 @@ struct SpecResult {
 
 // InvalidConfig, UnknownName, UnknownKey, ShapeMismatch, NestingTooDeep...: the first error's code, up to 32 messages joined by "; ".
 Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& options = {});
+inline Result<SpecResult> network_from_json(const std::string& text, const SpecOptions& options = {}) { return network_from_json(std::string_view(text), options); }
+inline Result<SpecResult> network_from_json(const char* text, const SpecOptions& options = {}) { return network_from_json(std::string_view(text), options); }
 Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options = {});
 
 // One layer without placement keys, its weights declared and not filled.
