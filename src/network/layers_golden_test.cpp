@@ -137,7 +137,8 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {
     Case<double>(j, 1e-12).check();
-    Case<float>(j, 1e-5).check();
+    // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps it to their ulp.
+    Case<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-3 : 1e-5).check();
     if (HasFatalFailure()) return;
   }
 }
