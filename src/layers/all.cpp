@@ -5,9 +5,11 @@
 
 #include "core/nearest.h"
 #include "layers/activation/activation.h"
+#include "layers/batchnorm/batchnorm.h"
 #include "layers/conv/conv.h"
 #include "layers/dense/dense.h"
 #include "layers/embedding/embedding.h"
+#include "layers/groupnorm/groupnorm.h"
 #include "layers/layernorm/layernorm.h"
 #include "layers/mha/mha.h"
 #include "layers/pool/pool.h"
@@ -39,6 +41,8 @@ constexpr std::array kKinds = {
     LayerKind{17, "sequential", "", make<Sequential>},
     LayerKind{21, "maxpool", "", make<Pool, false>},
     LayerKind{22, "avgpool", "", make<Pool, true>},
+    LayerKind{25, "batchnorm", "", make<BatchNorm>},
+    LayerKind{26, "groupnorm", "", make<GroupNorm>},
     LayerKind{28, "activation", "", make<ActivationLayer>},
 };
 

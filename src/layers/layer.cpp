@@ -23,6 +23,24 @@ Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Eleme
 
 void Gradients::clear() { std::memset(memory_.data(), 0, memory_.size()); }
 
+void* Statistics::put(const Weight& weight) {
+  for (Entry& e : entries_)
+    if (e.weight == &weight) {
+      e.written = true;
+      return e.memory.data();
+    }
+  return entries_.emplace_back(Entry{&weight, std::vector<double>(weight.elements()), true}).memory.data();
+}
+
+void Statistics::visit(const std::function<void(const Weight&, const void*)>& visit) const {
+  for (const Entry& e : entries_)
+    if (e.written) visit(*e.weight, e.memory.data());
+}
+
+void Statistics::clear() {
+  for (Entry& e : entries_) e.written = false;
+}
+
 void Layer::backward(const Exec& exec, const Pass&, const ConstView&, const View&) const {
   if (!exec.status) exec.status = Error{Code::Unsupported, fmt::format("{} has no backward pass", kind())};
 }

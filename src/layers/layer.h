@@ -50,6 +50,25 @@ class Gradients {
   Element element_ = Element::f32;
 };
 
+// New values of weights that a training forward measures (WeightRole::Statistic). A layer is const while it runs, so they wait here
+// for the session to hand them over afterwards.
+class Statistics {
+ public:
+  // Where the new values of this weight go.
+  void* put(const Weight& weight);
+  // visit(weight, values) of those that were put since the last clear().
+  void visit(const std::function<void(const Weight&, const void*)>& visit) const;
+  void clear();
+
+ private:
+  struct Entry {
+    const Weight* weight;
+    std::vector<double> memory;  // room for either element type
+    bool written;
+  };
+  std::vector<Entry> entries_;  // kept from step to step
+};
+
 // What one sweep brings along beside the tensor.
 struct Pass {
   std::span<const std::int32_t> ids;               // input of an embedding, one per row
@@ -61,6 +80,7 @@ struct Pass {
   Tape* tape = nullptr;                            // forward leaves what backward needs; null: nothing is kept
   Gradients* gradients = nullptr;                  // backward adds to them; null: of the input only
   bool training = false;                           // dropout, batch statistics
+  Statistics* statistics = nullptr;                // a training forward leaves running statistics there; null: they stay as they are
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all

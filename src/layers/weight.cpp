@@ -107,7 +107,7 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const
   if (role_ != WeightRole::Matrix) {
     if (e.dtype == DType::float64) {
       version->decoded64 = master64_.empty() ? std::vector<double>(master_.begin(), master_.end()) : master64_;
-    } else if (role_ == WeightRole::Vector || e.dtype == DType::float32) {
+    } else if (role_ != WeightRole::TypedVector || e.dtype == DType::float32) {
       version->decoded.assign(values.begin(), values.end());
     } else {
       LOOM_TRY(const QuantizedMatrix q, quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));

@@ -17,8 +17,8 @@ namespace loom {
 using MatrixPtr = std::shared_ptr<const Matrix>;
 
 // Matrices take the cell's type. Vectors beside a matrix stay f32 (f64 with float64); those of kinds without a matrix, norms, take
-// the type with one scale (engine L-03).
-enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector };
+// the type with one scale (engine L-03). Statistics are measured by training forwards, in f32 or f64; no optimiser moves them.
+enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector, Statistic };
 
 // How a fresh weight is filled (engine J-02).
 struct WeightInit {

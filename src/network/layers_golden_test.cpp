@@ -136,13 +136,30 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/layers/") + GetParam() + ".json");
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {
-    Case<double>(j, 1e-12).check();
-    Case<float>(j, 1e-5).check();
+    // Of one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
+    Case<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
+    // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps it to their ulp.
+    Case<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();
     if (HasFatalFailure()) return;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential"), [](const auto& info) { return info.param; });
+class OnnxNodes : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OnnxNodes, L_02_equals_onnx) {
+  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/onnx/") + GetParam() + ".json");
+  ASSERT_GT(file["cases"].size(), 5u);
+  for (const Json& j : file["cases"]) {
+    // ONNX computes in f32 and rounds the y of this case to four decimals, up to 5e-5 of values near 0.1.
+    const double bound = j["name"] == "test_averagepool_2d_ceil_last_window_starts_on_pad" ? 1e-3 : 1e-5;
+    Case<double>(j, bound).check();
+    Case<float>(j, bound).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes, ::testing::Values("norm", "pool"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "norms", "pool", "sequential"), [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom

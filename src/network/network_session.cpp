@@ -18,6 +18,7 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
     s->pass_.tape = &s->tape_;
     s->pass_.gradients = &s->gradients_;
   }
+  s->pass_.statistics = &s->statistics_;
   s->pass_.seed = network.settings.seed;
   return s;
 }
@@ -25,6 +26,7 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
 ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
   arena_.rewind(0);
   tape_.clear();
+  statistics_.clear();
   return network_->forward(exec, pass_, x, 0, network_->num_cells());
 }
 
@@ -72,7 +74,23 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   const ConstView y = run_forward(now, x);
   has_forward_ = options_.backward && !now.status;
   if (now.status) return tl::make_unexpected(*now.status);
+  if (pass_.training) {
+    LOOM_TRY_VOID(keep_statistics());
+  }
   return y;
+}
+
+Result<void> NetworkSession::keep_statistics() {
+  Result<void> done;
+  statistics_.visit([&](const Weight& measured, const void* values) {
+    network_->visit_weights([&](const std::string& path, Weight& w, const Layer&) {
+      if (&w != &measured || !done) return;
+      auto set = element() == Element::f64 ? w.set(std::span(static_cast<const double*>(values), w.elements()))
+                                           : w.set(std::span(static_cast<const float*>(values), w.elements()));
+      if (!set) done = at(path, std::move(set).error());
+    });
+  });
+  return done;
 }
 
 Result<ConstView> NetworkSession::backward(const ConstView& dy) {

@@ -33,7 +33,8 @@ class NetworkSession {
   Result<void> prepare(const Shape& input);
 
   // x of prepare()'s shape, in the network's element type (Network::settings). The result is valid until the next call.
-  // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled.
+  // A training forward moves running statistics (batchnorm), which are weights of the network: no other session may run meanwhile.
+  // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
   // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients(); the result is dx.
   Result<ConstView> backward(const ConstView& dy);
@@ -50,6 +51,7 @@ class NetworkSession {
   Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, Activations::int16}; }
   ConstView run_forward(const Exec& exec, const ConstView& x);
   ConstView run_backward(const Exec& exec, const ConstView& dy);
+  Result<void> keep_statistics();
 
   const Network* network_ = nullptr;
   NetworkSessionOptions options_;
@@ -58,6 +60,7 @@ class NetworkSession {
   Arena arena_;
   Tape tape_;
   Gradients gradients_;
+  Statistics statistics_;
   Pass pass_;
   std::optional<Shape> input_;
   Shape output_;

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ops/norm/norm.h"
+#include "layers/channels.h"
 
 namespace loom {
 
@@ -31,10 +31,19 @@ Result<Shape> LayerNorm::output_shape(const Shape& input) const {
   return input;
 }
 
-void LayerNorm::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
+void LayerNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena);
   with_element(x.element,
                [&]<class T>() { layer_norm(exec, x, gamma_.values<T>(exec), config_.bias ? beta_.values<T>(exec) : nullptr, config_.eps, y); });
+  if (pass.keeps()) pass.tape->push(x);
+}
+
+void LayerNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  const ConstView x = pass.tape->pop();
+  const View xh = exec.arena.view(x.shape, x.element);
+  with_element(x.element, [&]<class T>() { layer_norm_backward(exec, x, gamma_.values<T>(exec), config_.eps, dy, xh, dx); });
+  add_gain_gradients(exec, pass, {x.shape.rows(), x.shape.cols(), 1}, dy, xh, gamma_, beta_, rows_of_block(x.shape));
 }
 
 }  // namespace loom

@@ -50,11 +50,21 @@ Result<Shape> Pool::output_shape(const Shape& input) const {
   return spatial_shape(input, axes, input[input.rank() - axes - 1], out);
 }
 
-void Pool::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
+void Pool::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const PoolGeometry g = *geometry_for(x.shape);  // checked by output_shape()
-  const PoolGeometry::Axes out = *g.out();
+  (average_ ? average_pool : max_pool)(exec, g, *g.out(), x, x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]), y);
+  if (pass.keeps()) pass.tape->push(x);
+}
+
+void Pool::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ConstView x = pass.tape->pop();
+  if (dx.data == nullptr) return;
+  const PoolGeometry g = *geometry_for(x.shape);
   const std::size_t planes = x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]);
-  (average_ ? average_pool : max_pool)(exec, g, out, x, planes, y);
+  if (average_)
+    average_pool_backward(exec, g, *g.out(), planes, dy, dx);
+  else
+    max_pool_backward(exec, g, *g.out(), x, planes, dy, dx);
 }
 
 }  // namespace loom

@@ -22,6 +22,7 @@ class Pool final : public Layer {
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
   // Spatial axes of an input: [B, C, axes...], or [C, axes...] where the settings say how many there are.

@@ -2,13 +2,14 @@
 
 #include <array>
 
-#include "ops/norm/norm.h"
+#include "layers/channels.h"
 
 namespace loom {
 
 void RmsNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
   visit("rms_norm_eps|eps", config_.rms_norm_eps);
+  visit("weight_offset", config_.weight_offset);
 }
 
 Result<void> RmsNorm::build() {
@@ -21,9 +22,27 @@ Result<Shape> RmsNorm::output_shape(const Shape& input) const {
   return input;
 }
 
-void RmsNorm::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
+template <class T>
+const T* RmsNorm::gains(const Exec& exec) const {
+  const T* gamma = gamma_.values<T>(exec);
+  if (config_.weight_offset == 0) return gamma;
+  T* sums = exec.arena.take<T>(config_.input_height);
+  offset_gains(exec, gamma, config_.weight_offset, config_.input_height, element_of<T>, sums);
+  return sums;
+}
+
+void RmsNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena);
-  with_element(x.element, [&]<class T>() { rms_norm(exec, x, gamma_.values<T>(exec), config_.rms_norm_eps, y); });
+  with_element(x.element, [&]<class T>() { rms_norm(exec, x, gains<T>(exec), config_.rms_norm_eps, y); });
+  if (pass.keeps()) pass.tape->push(x);
+}
+
+void RmsNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  const ConstView x = pass.tape->pop();
+  const View xh = exec.arena.view(x.shape, x.element);
+  with_element(x.element, [&]<class T>() { rms_norm_backward(exec, x, gains<T>(exec), config_.rms_norm_eps, dy, xh, dx); });
+  add_gain_gradients(exec, pass, {x.shape.rows(), x.shape.cols(), 1}, dy, xh, gamma_, {}, rows_of_block(x.shape));
 }
 
 }  // namespace loom

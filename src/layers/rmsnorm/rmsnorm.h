@@ -1,5 +1,5 @@
 #pragma once
-// y = x / sqrt(mean(x^2) + eps) * gamma; gamma [n]; engine 3.10.
+// y = x / sqrt(mean(x^2) + eps) * (gamma + weight_offset); gamma [n]; engine 3.10.
 
 #include "layers/layer.h"
 
@@ -8,6 +8,7 @@ namespace loom {
 struct RmsNormConfig {
   std::size_t input_height = 0;
   double rms_norm_eps = 1e-6;
+  double weight_offset = 0;  // 1 in checkpoints that keep gamma - 1
 };
 
 class RmsNorm final : public Layer {
@@ -20,8 +21,12 @@ class RmsNorm final : public Layer {
   void visit_weights(const std::function<void(Weight&)>& visit) override { visit(gamma_); }
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
+  // gamma + weight_offset
+  template <class T>
+  const T* gains(const Exec& exec) const;
   RmsNormConfig config_;
   Weight gamma_;
 };

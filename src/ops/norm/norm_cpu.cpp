@@ -7,39 +7,219 @@ namespace {
 LOOM_INLINE float root(float x) { return __builtin_sqrtf(x); }
 LOOM_INLINE double root(double x) { return __builtin_sqrt(x); }
 
+// What a row is shifted and divided by; the mean of rms_norm is not taken out.
 template <class T>
-void rms_norm_row(const T* x, const T* gamma, double eps, std::size_t cols, T* y) {
+struct RowScale {
+  T mean, deviation;
+};
+
+template <class T>
+LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
   Lanes<T> squares = zeros<T>();
   for_lanes(cols, [&](std::size_t i, auto tail) {
     const Lanes<T> v = tail.load(x + i);
     squares = squares + v * v;
   });
-  const T mean = fold(squares) / static_cast<T>(cols);
-  const Lanes<T> rms = splat(root(mean + static_cast<T>(eps)));
+  return {0, root(fold(squares) / static_cast<T>(cols) + static_cast<T>(eps))};
+}
+
+template <class T>
+LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
+  const auto n = static_cast<T>(cols);
+  Lanes<T> sum = zeros<T>();
+  for_lanes(cols, [&](std::size_t i, auto tail) { sum = sum + tail.load(x + i); });
+  const T mean = fold(sum) / n;
+  const Lanes<T> means = splat(mean);
+  Lanes<T> squares = zeros<T>();
+  for_lanes(cols, [&](std::size_t i, auto tail) {
+    const Lanes<T> d = tail.keep(snap(tail.load(x + i) - means));
+    squares = squares + d * d;
+  });
+  return {mean, root(fold(squares) / n + static_cast<T>(eps))};
+}
+
+// f(first element, lanes, by_channel) over channels of `positions` elements each; by_channel(p) gives each lane p of its channel.
+template <class T, class F>
+LOOM_INLINE void for_channel_lanes(std::size_t channels, std::size_t positions, F&& f) {
+  if (positions == 1) {
+    for_lanes(channels, [&](std::size_t i, auto lanes) { f(i, lanes, [&](const T* p) { return lanes.load(p + i); }); });
+    return;
+  }
+  for (std::size_t c = 0; c < channels; ++c)
+    for_lanes(positions, [&](std::size_t i, auto lanes) { f(c * positions + i, lanes, [&](const T* p) { return splat(p[c]); }); });
+}
+
+template <class T>
+void rms_norm_row(const T* x, const T* gamma, double eps, std::size_t cols, T* y) {
+  const Lanes<T> rms = splat(rms_scale(x, eps, cols).deviation);
   for_lanes(cols, [&](std::size_t i, auto tail) { tail.store(y + i, snap(snap(tail.load(x + i) / rms) * tail.load(gamma + i))); });
 }
 
 template <class T>
-void layer_norm_row(const T* x, const T* gamma, const T* beta, double eps, std::size_t cols, T* y) {
-  const auto n = static_cast<T>(cols);
-  Lanes<T> sum = zeros<T>();
-  for_lanes(cols, [&](std::size_t i, auto tail) { sum = sum + tail.load(x + i); });
-  const Lanes<T> mean = splat(fold(sum) / n);
-  Lanes<T> squares = zeros<T>();
-  for_lanes(cols, [&](std::size_t i, auto tail) {
-    const Lanes<T> d = tail.keep(snap(tail.load(x + i) - mean));
-    squares = squares + d * d;
+void layer_norm_row(const T* x, const T* gamma, const T* beta, double eps, std::size_t cols, std::size_t positions, T* y) {
+  const RowScale<T> row = layer_scale(x, eps, cols);
+  const Lanes<T> mean = splat(row.mean), deviation = splat(row.deviation);
+  for_channel_lanes<T>(cols / positions, positions, [&](std::size_t i, auto lanes, auto by_channel) {
+    Lanes<T> v = snap(snap(snap(lanes.load(x + i) - mean) / deviation) * by_channel(gamma));
+    if (beta) v = snap(v + by_channel(beta));
+    lanes.store(y + i, v);
   });
-  const Lanes<T> deviation = splat(root(fold(squares) / n + static_cast<T>(eps)));
-  for_lanes(cols, [&](std::size_t i, auto tail) {
-    Lanes<T> v = snap(snap(snap(tail.load(x + i) - mean) / deviation) * tail.load(gamma + i));
-    if (beta) v = snap(v + tail.load(beta + i));
-    tail.store(y + i, v);
+}
+
+template <class T, bool kCentred>
+void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size_t cols, std::size_t positions, T* xh, T* dx) {
+  const RowScale<T> row = kCentred ? layer_scale(x, eps, cols) : rms_scale(x, eps, cols);
+  const Lanes<T> mean = splat(row.mean), deviation = splat(row.deviation);
+  for_lanes(cols, [&](std::size_t i, auto lanes) {
+    Lanes<T> v = lanes.load(x + i);
+    if (kCentred) v = snap(v - mean);
+    lanes.store(xh + i, snap(v / deviation));
+  });
+  if (dx == nullptr) return;
+  // dx holds g = dy gamma until its means are known.
+  for_channel_lanes<T>(cols / positions, positions,
+                       [&](std::size_t i, auto lanes, auto by_channel) { lanes.store(dx + i, snap(lanes.load(dy + i) * by_channel(gamma))); });
+  Lanes<T> sum = zeros<T>(), dots = zeros<T>();
+  for_lanes(cols, [&](std::size_t i, auto lanes) {
+    const Lanes<T> g = lanes.load(dx + i);
+    sum = sum + g;
+    dots = dots + g * lanes.load(xh + i);
+  });
+  const auto n = static_cast<T>(cols);
+  const Lanes<T> mean_g = splat(snap(fold(sum) / n)), mean_dot = splat(snap(fold(dots) / n));
+  for_lanes(cols, [&](std::size_t i, auto lanes) {
+    Lanes<T> g = lanes.load(dx + i);
+    if (kCentred) g = snap(g - mean_g);
+    lanes.store(dx + i, snap(snap(g - snap(lanes.load(xh + i) * mean_dot)) / deviation));
   });
 }
 
 template <class T>
-constexpr NormKernels<T> kKernels = {rms_norm_row<T>, layer_norm_row<T>};
+void offset_row(const T* x, double offset, std::size_t n, T* y) {
+  const Lanes<T> o = splat(static_cast<T>(offset));
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) + o)); });
+}
+
+// chain64 of row(r) for r in [begin, end).
+template <class V, class F>
+LOOM_INLINE V chain64(std::size_t begin, std::size_t end, const V& none, F&& row) {
+  V total = none;
+  while (begin < end) {
+    const std::size_t stop = end - begin < 64 ? end : begin + 64;
+    V part = none;
+    for (; begin < stop; ++begin) part = part + row(begin);
+    total = total + part;
+  }
+  return total;
+}
+
+// What is summed and stored together: sixteen channels of one position each, one per lane...
+template <class T, class L>
+struct ChannelsOfRows {
+  const ChannelShape& s;
+  std::size_t channel;
+  L lanes;
+  LOOM_INLINE Lanes<T> get(const T* p) const { return lanes.load(p + channel); }
+  LOOM_INLINE void put(T* p, const Lanes<T>& v) const { lanes.store(p + channel, v); }
+  // Of term(lanes, element) over samples [begin, end).
+  template <class Term>
+  LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
+    return chain64(begin, end, zeros<T>(), [&](std::size_t r) { return term(lanes, r * s.channels + channel); });
+  }
+};
+// ... or one channel with its planes of positions, the same value in every lane.
+template <class T>
+struct ChannelOfPlanes {
+  const ChannelShape& s;
+  std::size_t channel;
+  LOOM_INLINE Lanes<T> get(const T* p) const { return splat(p[channel]); }
+  LOOM_INLINE void put(T* p, const Lanes<T>& v) const { TailLanes{1}.store(p + channel, v); }
+  template <class Term>
+  LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
+    return splat(chain64(begin, end, T{0}, [&](std::size_t r) {
+      const std::size_t plane = (r * s.channels + channel) * s.positions;
+      Lanes<T> partial = zeros<T>();
+      for_lanes(s.positions, [&](std::size_t i, auto lanes) { partial = partial + lanes.keep(term(lanes, plane + i)); });
+      return fold(partial);
+    }));
+  }
+};
+
+template <class T, class F>
+LOOM_INLINE void for_channels(const ChannelShape& s, std::size_t begin, std::size_t end, F&& f) {
+  if (s.positions == 1)
+    for_lanes(end - begin, [&](std::size_t i, auto lanes) { f(ChannelsOfRows<T, decltype(lanes)>{s, begin + i, lanes}); });
+  else
+    for (std::size_t c = begin; c < end; ++c) f(ChannelOfPlanes<T>{s, c});
+}
+
+template <class T>
+void channel_sums(const ChannelShape& s, const T* a, const T* b, std::size_t begin, std::size_t end, std::size_t block, T* c) {
+  const auto add = [&](auto term) {
+    for_channels<T>(s, begin, end, [&](auto channel) {
+      Lanes<T> sum = channel.get(c);
+      for (std::size_t first = 0; first < s.samples; first += block)
+        sum = snap(sum + channel.sum(first, s.samples - first < block ? s.samples : first + block, term));
+      channel.put(c, sum);
+    });
+  };
+  if (b == nullptr)
+    add([&](auto lanes, std::size_t at) { return lanes.load(a + at); });
+  else
+    add([&](auto lanes, std::size_t at) { return lanes.load(a + at) * lanes.load(b + at); });
+}
+
+template <class T>
+void channel_statistics(const ChannelShape& s, const T* x, std::size_t begin, std::size_t end, double eps, T* mean, T* variance, T* deviation) {
+  const Lanes<T> n = splat(static_cast<T>(s.samples * s.positions)), e = splat(static_cast<T>(eps));
+  for_channels<T>(s, begin, end, [&](auto channel) {
+    const Lanes<T> m = snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) { return lanes.load(x + at); }) / n);
+    const Lanes<T> v = snap(channel.sum(0, s.samples,
+                                        [&](auto lanes, std::size_t at) {
+                                          const Lanes<T> d = snap(lanes.load(x + at) - m);
+                                          return d * d;
+                                        }) /
+                            n);
+    channel.put(mean, m), channel.put(variance, v), channel.put(deviation, sqrt(v + e));
+  });
+}
+
+template <class T>
+void deviations(const T* variance, double eps, std::size_t n, T* deviation) {
+  const Lanes<T> e = splat(static_cast<T>(eps));
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(deviation + i, sqrt(lanes.load(variance + i) + e)); });
+}
+
+template <class T>
+void blend_row(const T* a, double factor_a, const T* b, double factor_b, std::size_t n, T* y) {
+  const Lanes<T> fa = splat(static_cast<T>(factor_a)), fb = splat(static_cast<T>(factor_b));
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(snap(lanes.load(a + i) * fa) + snap(lanes.load(b + i) * fb))); });
+}
+
+template <class T>
+void batch_norm_rows(const T* x, const T* mean, const T* deviation, const T* gamma, const T* beta, std::size_t channels, std::size_t positions, T* y) {
+  for_channel_lanes<T>(channels, positions, [&](std::size_t i, auto lanes, auto by_channel) {
+    Lanes<T> v = snap(snap(lanes.load(x + i) - by_channel(mean)) / by_channel(deviation));
+    if (gamma) v = snap(v * by_channel(gamma));
+    if (beta) v = snap(v + by_channel(beta));
+    lanes.store(y + i, v);
+  });
+}
+
+template <class T>
+void batch_backward_rows(const T* dy, const T* xh, const T* gamma, const T* deviation, const T* mean_dy, const T* mean_dot, std::size_t channels,
+                         std::size_t positions, T* dx) {
+  for_channel_lanes<T>(channels, positions, [&](std::size_t i, auto lanes, auto by_channel) {
+    Lanes<T> g = lanes.load(dy + i);
+    if (mean_dy) g = snap(snap(g - by_channel(mean_dy)) - snap(lanes.load(xh + i) * by_channel(mean_dot)));
+    lanes.store(dx + i, snap(snap(by_channel(gamma) / by_channel(deviation)) * g));
+  });
+}
+
+template <class T>
+constexpr NormKernels<T> kKernels = {rms_norm_row<T>,  layer_norm_row<T>,        backward_row<T, false>, backward_row<T, true>, offset_row<T>,
+                                     channel_sums<T>,  channel_statistics<T>,    deviations<T>,          blend_row<T>,          batch_norm_rows<T>,
+                                     batch_backward_rows<T>};
 
 }  // namespace
 

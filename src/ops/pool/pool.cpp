@@ -5,6 +5,7 @@
 
 #include "core/checked.h"
 #include "dtypes/float16.h"
+#include "ops/all.h"
 #include "ops/for_rows.h"
 
 namespace loom {
@@ -30,73 +31,165 @@ Result<PoolGeometry::Axes> PoolGeometry::out() const {
 
 namespace {
 
-// Calls visit(tap index, element of the plane) for every position of a window that lies in the input, ascending.
+using Axes = PoolGeometry::Axes;
+
+std::size_t volume(const Axes& a) { return a[0] * a[1] * a[2]; }
+
+// Calls visit(element of the plane) for every position of a window that lies in the input, ascending.
 template <class Visit>
-void each_position(const PoolGeometry& g, const PoolGeometry::Axes& o, Visit visit) {
-  std::size_t tap = 0;
-  const auto at = [&](std::size_t axis, std::size_t k) {
-    return o[axis] * g.stride[axis] + k * g.dilation[axis] - g.padding[axis];
-  };  // wraps outside
+void each_position(const PoolGeometry& g, const Axes& o, Visit visit) {
+  const auto at = [&](std::size_t axis, std::size_t k) { return o[axis] * g.stride[axis] + k * g.dilation[axis] - g.padding[axis]; };  // wraps outside
   for (std::size_t z = 0; z < g.kernel[0]; ++z)
-    for (std::size_t y = 0; y < g.kernel[1]; ++y)
-      for (std::size_t x = 0; x < g.kernel[2]; ++x, ++tap) {
-        const std::size_t iz = at(0, z), iy = at(1, y), ix = at(2, x);
-        if (iz < g.in[0] && iy < g.in[1] && ix < g.in[2]) visit(tap, (iz * g.in[1] + iy) * g.in[2] + ix);
-      }
+    for (std::size_t y = 0; y < g.kernel[1]; ++y) {
+      const std::size_t iz = at(0, z), iy = at(1, y);
+      if (iz >= g.in[0] || iy >= g.in[1]) continue;
+      for (std::size_t x = 0; x < g.kernel[2]; ++x)
+        if (const std::size_t ix = at(2, x); ix < g.in[2]) visit((iz * g.in[1] + iy) * g.in[2] + ix);
+    }
 }
 
-// Elements by which an average is divided: those inside the input, or inside the padded input.
-std::size_t divisor(const PoolGeometry& g, const PoolGeometry::Axes& o) {
-  std::size_t count = 1;
-  for (std::size_t a = 0; a < 3; ++a) {
-    const std::size_t low = g.count_include_pad ? 0 : g.padding[a], high = g.in[a] + (g.count_include_pad ? 2 : 1) * g.padding[a];
-    std::size_t inside = 0;
-    for (std::size_t k = 0; k < g.kernel[a]; ++k) {
-      const std::size_t i = o[a] * g.stride[a] + k * g.dilation[a];
-      inside += i >= low && i < high;
-    }
-    count *= inside;
+// Outputs of one axis whose windows cover an input position: first, first + 1, ... (holes of a dilation among them).
+struct Covering {
+  std::size_t first, last, position;  // position counts from the start of the padding
+  Covering(const PoolGeometry& g, const Axes& out, std::size_t axis, std::size_t i) : position(i + g.padding[axis]) {
+    const std::size_t reach = g.dilation[axis] * (g.kernel[axis] - 1), s = g.stride[axis];
+    first = position <= reach ? 0 : (position - reach + s - 1) / s;
+    last = std::min(out[axis], position / s + 1);
   }
-  return count;
+  // How many taps of the window come after the one that lies here; none in a hole.
+  bool tap(const PoolGeometry& g, std::size_t axis, std::size_t o, std::size_t& after) const {
+    const std::size_t from_start = position - o * g.stride[axis], d = g.dilation[axis];
+    after = g.kernel[axis] - 1 - from_start / d;
+    return d == 1 || from_start % d == 0;
+  }
+};
+
+// The sum of value(output) over the windows that cover element i of a plane: chain64 over their mirrored taps.
+template <class T, class Value>
+T gathered(const PoolGeometry& g, const Axes& out, const std::array<Covering, 3>& c, Value value) {
+  T total = 0, block = 0;
+  std::size_t block_index = 0, tz = 0, ty = 0, tx = 0;
+  for (std::size_t oz = c[0].first; oz < c[0].last; ++oz) {
+    if (!c[0].tap(g, 0, oz, tz)) continue;
+    for (std::size_t oy = c[1].first; oy < c[1].last; ++oy) {
+      if (!c[1].tap(g, 1, oy, ty)) continue;
+      for (std::size_t ox = c[2].first; ox < c[2].last; ++ox) {
+        if (!c[2].tap(g, 2, ox, tx)) continue;
+        const std::size_t tap = (tz * g.kernel[1] + ty) * g.kernel[2] + tx;
+        if (tap / 64 != block_index) total = total + block, block = 0, block_index = tap / 64;
+        block = block + value((oz * out[1] + oy) * out[2] + ox);
+      }
+    }
+  }
+  return total + block;
 }
 
 float snap_to(float v) { return snapped(v); }
 double snap_to(double v) { return v != v ? std::numeric_limits<double>::quiet_NaN() : (v < 0 ? -v : v) < 0x1p-485 ? 0.0 : v; }
 
-// y = window(plane, output), one after the other.
-template <class T, class Window>
-void each_window(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, const T* x, std::size_t planes, T* y, Window window) {
-  const std::size_t inputs = g.in[0] * g.in[1] * g.in[2], outputs = out[0] * out[1] * out[2];
-  for_rows(exec, planes, outputs * g.kernel[0] * g.kernel[1] * g.kernel[2], [&](std::size_t plane) {
-    const T* from = x + plane * inputs;
-    T* to = y + plane * outputs;
-    for (std::size_t i = 0; i < outputs; ++i)
-      to[i] = snap_to(window(from, PoolGeometry::Axes{i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]}));
+// dx[i] = gathered value(i, output) for every element of a plane.
+template <class T, class Value>
+void gather_plane(const PoolGeometry& g, const Axes& out, T* dx, Value value) {
+  std::size_t i = 0;
+  for (std::size_t z = 0; z < g.in[0]; ++z)
+    for (std::size_t y = 0; y < g.in[1]; ++y)
+      for (std::size_t x = 0; x < g.in[2]; ++x, ++i)
+        dx[i] = snap_to(gathered<T>(g, out, {Covering(g, out, 0, z), Covering(g, out, 1, y), Covering(g, out, 2, x)},
+                                    [&](std::size_t o) { return value(i, o); }));
+}
+
+// Taps of the innermost axis.
+const PoolTap* taps_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
+  PoolTap* taps = exec.arena.take<PoolTap>(g.kernel[2]);
+  for_ranges(exec, 1, 1, [&](std::size_t, std::size_t) {
+    for (std::size_t k = 0; k < g.kernel[2]; ++k) {
+      // The first output whose position passes the padding, and the first that passes the input.
+      const std::size_t at = k * g.dilation[2], p = g.padding[2], s = g.stride[2];
+      const auto outputs_below = [&](std::size_t position) { return position <= at ? 0 : std::min(out[2], (position - at + s - 1) / s); };
+      taps[k] = {outputs_below(p), outputs_below(g.in[2] + p), static_cast<std::ptrdiff_t>(at) - static_cast<std::ptrdiff_t>(p)};
+    }
   });
+  return taps;
+}
+
+// What each output's average is divided by: the positions inside the input, or inside the padded input.
+template <class T>
+const T* counts_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
+  T* counts = exec.arena.take<T>(volume(out));
+  const auto inside = [&](std::size_t axis, std::size_t o) {
+    const std::size_t p = g.padding[axis], low = g.count_include_pad ? 0 : p, high = g.in[axis] + (g.count_include_pad ? 2 : 1) * p;
+    const std::size_t begin = o * g.stride[axis], end = begin + g.kernel[axis];  // averages have no dilation
+    return std::min(end, high) - std::max(begin, low);
+  };
+  for_ranges(exec, out[0] * out[1], out[2], [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row)
+      for (std::size_t x = 0; x < out[2]; ++x)
+        counts[row * out[2] + x] = static_cast<T>(inside(0, row / out[1]) * inside(1, row % out[1]) * inside(2, x));
+  });
+  return counts;
+}
+
+// f(plane, oz, oy, first output) for every innermost row of outputs.
+template <class F>
+void for_output_rows(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, F&& f) {
+  const std::size_t rows = out[0] * out[1];
+  for_rows(exec, planes * rows, out[2] * volume(g.kernel), [&](std::size_t r) { f(r / rows, r % rows / out[1], r % out[1], r * out[2]); });
 }
 
 }  // namespace
 
-void max_pool(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+void max_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+  const ArenaScope scope(exec.arena);
+  const PoolTap* taps = taps_of(exec, g, out);
   with_element(x.element, [&]<class T>() {
-    each_window(exec, g, out, x.as<T>(), planes, y.as<T>(), [&](const T* from, const PoolGeometry::Axes& o) {
-      T largest = -std::numeric_limits<T>::infinity();
-      each_position(g, o, [&](std::size_t, std::size_t i) { largest = from[i] > largest ? from[i] : largest; });
-      return largest;
+    for_output_rows(exec, g, out, planes, [&](std::size_t plane, std::size_t oz, std::size_t oy, std::size_t o) {
+      exec.kernels.pool.of<T>().max_row(g, out[2], taps, x.as<T>() + plane * volume(g.in), oz, oy, y.as<T>() + o);
     });
   });
 }
 
-void average_pool(const Exec& exec, const PoolGeometry& g, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+  const ArenaScope scope(exec.arena);
+  const PoolTap* taps = taps_of(exec, g, out);
   with_element(x.element, [&]<class T>() {
-    each_window(exec, g, out, x.as<T>(), planes, y.as<T>(), [&](const T* from, const PoolGeometry::Axes& o) {
-      T total = 0, block = 0;
-      std::size_t block_index = 0;
-      each_position(g, o, [&](std::size_t tap, std::size_t i) {
-        if (tap / 64 != block_index) total = total + block, block = 0, block_index = tap / 64;
-        block = block + from[i];
-      });
-      return (total + block) / static_cast<T>(divisor(g, o));
+    const T* counts = counts_of<T>(exec, g, out);
+    for_output_rows(exec, g, out, planes, [&](std::size_t plane, std::size_t oz, std::size_t oy, std::size_t o) {
+      exec.kernels.pool.of<T>().average_row(g, out[2], taps, x.as<T>() + plane * volume(g.in), oz, oy, counts + o % volume(out), y.as<T>() + o);
+    });
+  });
+}
+
+void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, ConstTensor dy, Tensor dx) {
+  const ArenaScope scope(exec.arena);
+  const std::size_t inputs = volume(g.in), outputs = volume(out);
+  std::size_t* winners = exec.arena.take<std::size_t>(planes * outputs);
+  with_element(x.element, [&]<class T>() {
+    for_rows(exec, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
+      const T *from = x.as<T>() + plane * inputs, *gradient = dy.as<T>() + plane * outputs;
+      std::size_t* winner = winners + plane * outputs;
+      for (std::size_t o = 0; o < outputs; ++o) {
+        winner[o] = inputs;  // nobody, when all are NaN
+        T largest = 0;
+        each_position(g, {o / (out[1] * out[2]), o / out[2] % out[1], o % out[2]}, [&](std::size_t i) {
+          if (winner[o] == inputs ? from[i] == from[i] : from[i] > largest) largest = from[i], winner[o] = i;
+        });
+      }
+      gather_plane(g, out, dx.as<T>() + plane * inputs, [&](std::size_t i, std::size_t o) { return winner[o] == i ? gradient[o] : T{0}; });
+    });
+  });
+}
+
+void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, ConstTensor dy, Tensor dx) {
+  const ArenaScope scope(exec.arena);
+  const std::size_t inputs = volume(g.in), outputs = volume(out);
+  with_element(dy.element, [&]<class T>() {
+    const T* counts = counts_of<T>(exec, g, out);
+    T* shares = exec.arena.take<T>(planes * outputs);
+    for_rows(exec, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
+      const T* gradient = dy.as<T>() + plane * outputs;
+      T* share = shares + plane * outputs;
+      for (std::size_t o = 0; o < outputs; ++o) share[o] = snap_to(gradient[o] / counts[o]);
+      gather_plane(g, out, dx.as<T>() + plane * inputs, [&](std::size_t, std::size_t o) { return share[o]; });
     });
   });
 }

@@ -1,7 +1,8 @@
 #pragma once
 // Pooling windows over one to three spatial axes, x [planes, in...] -> y [planes, out...]; engine 3.6. Axes are padded in front with
 // extents of 1. Maximum: the largest value, ties to the lowest index, padding and NaN never win. Average: the sum by chain64 over
-// the window's positions, row-major, holes included, divided by the count. Stored values are snapped.
+// the window's positions, row-major, holes included, divided by the count. Backward: each input gathers from the windows that cover
+// it (maximum: that it won) by chain64, windows ascending, so a window's positions count backwards. Stored values are snapped.
 
 #include <array>
 
@@ -21,5 +22,23 @@ struct PoolGeometry {
 
 void max_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y);
 void average_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y);
+// dx is written whole.
+void max_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes,
+                       ConstTensor dy, Tensor dx);
+void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, std::size_t planes, ConstTensor dy, Tensor dx);
+
+// One tap of the innermost axis: outputs [first, last) read element output * stride + offset of an input row.
+struct PoolTap {
+  std::size_t first, last;
+  std::ptrdiff_t offset;
+};
+
+template <class T>
+struct PoolKernels {
+  // The innermost row (oz, oy) of outputs of one plane.
+  void (*max_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, T* y);
+  // The same; count[outputs] divides.
+  void (*average_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, const T* count, T* y);
+};
 
 }  // namespace loom

@@ -1,0 +1,32 @@
+#pragma once
+// y = (x - mean) / sqrt(variance + eps) * gamma + beta by channel; engine 3.10. In training mean and variance are those of the batch,
+// over samples and positions, and move the running ones: (1 - momentum) old + momentum new, with the unbiased variance (of a single
+// value: the biased one). Otherwise they are the running ones. A training result depends on the whole batch.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+struct BatchNormConfig {
+  std::size_t input_height = 0;  // channels
+  double momentum = 0.1, eps = 1e-5;
+};
+
+class BatchNorm final : public Layer {
+ public:
+  explicit BatchNorm(const BatchNormConfig& config = {}) : config_(config) {}
+
+  std::string_view kind() const override { return "batchnorm"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+
+ private:
+  BatchNormConfig config_;
+  Weight gamma_, beta_, running_mean_, running_var_;
+};
+
+}  // namespace loom

@@ -1,0 +1,32 @@
+#pragma once
+// As layernorm, over the channels of each of num_groups groups and all their positions; gamma, beta [C]; engine 3.10.
+// One group is layer normalisation over a whole sample, as many groups as channels are instance normalisation.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+struct GroupNormConfig {
+  std::size_t input_height = 0;  // channels
+  std::size_t num_groups = 1;
+  double eps = 1e-5;
+};
+
+class GroupNorm final : public Layer {
+ public:
+  explicit GroupNorm(const GroupNormConfig& config = {}) : config_(config) {}
+
+  std::string_view kind() const override { return "groupnorm"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+
+ private:
+  GroupNormConfig config_;
+  Weight gamma_, beta_;
+};
+
+}  // namespace loom
