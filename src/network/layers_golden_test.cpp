@@ -67,6 +67,14 @@ class Case {
       external_view = {external.data(), t.shape, element_of<T>};
       extras.external = &external_view;
     }
+    std::vector<T> mask;
+    ConstView mask_view;
+    if (const Json* given = find(j_, "mask")) {
+      const GoldenTensor t = golden_tensor(*given);
+      mask = cast<T>(t.values);
+      mask_view = {mask.data(), t.shape, element_of<T>};
+      extras.mask = &mask_view;
+    }
     const std::vector<T> input = cast<T>(x.values);
     const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
     ASSERT_TRUE(y) << y.error().message;
@@ -142,7 +150,22 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential", "softmax", "kmeans", "embedding"), [](const auto& info) { return info.param; });
+
+class OnnxNodes : public ::testing::TestWithParam<std::string> {};
+
+// Forward only, and the values there are f32.
+TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
+  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/onnx/") + GetParam() + ".json");
+  ASSERT_GT(file["cases"].size(), 5u);
+  for (const Json& j : file["cases"]) {
+    Case<double>(j, 1e-5).check();
+    Case<float>(j, 1e-5).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes, ::testing::Values("activation", "dense", "softmax", "shape"), [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom

@@ -5,9 +5,11 @@
 #include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
+#include "ops/kmeans/kmeans.h"
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
 #include "ops/rope/rope.h"
+#include "ops/softmax/softmax.h"
 
 namespace loom {
 
@@ -18,6 +20,8 @@ struct KernelTable {
   AttentionKernels attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
+  PerElement<SoftmaxKernels> softmax;
+  PerElement<KmeansKernels> kmeans;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.
