@@ -29,19 +29,22 @@ constexpr std::uint32_t random_site(std::string_view path) {
   return h;
 }
 
+// In (0, 1), exact in f32.
+constexpr float uniform_of(std::uint32_t word) { return (static_cast<float>(word >> 9) + 0.5f) * 0x1p-23f; }
+
 struct RandomStream {
   std::uint64_t seed = 0;
   RandomDomain domain = RandomDomain::Init;
   std::uint32_t step = 0;
   std::uint32_t site = 0;
 
-  constexpr std::uint32_t word(std::uint64_t element) const {
-    const std::uint64_t index = element / 4;
+  // The words of elements 4 index to 4 index + 3.
+  constexpr PhiloxBlock block(std::uint64_t index) const {
     const auto high = static_cast<std::uint32_t>(index >> 32) & 0xffffu;
-    return philox4x32(seed, {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(domain) << 16 | high, step, site})[element % 4];
+    return philox4x32(seed, {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(domain) << 16 | high, step, site});
   }
-  // In (0, 1), exact in f32.
-  constexpr float uniform(std::uint64_t element) const { return (static_cast<float>(word(element) >> 9) + 0.5f) * 0x1p-23f; }
+  constexpr std::uint32_t word(std::uint64_t element) const { return block(element / 4)[element % 4]; }
+  constexpr float uniform(std::uint64_t element) const { return uniform_of(word(element)); }
   // Below `bound`.
   constexpr std::uint32_t below(std::uint64_t element, std::uint32_t bound) const {
     return static_cast<std::uint32_t>((std::uint64_t{word(element)} * bound) >> 32);

@@ -8,13 +8,19 @@
 #include "layers/batchnorm/batchnorm.h"
 #include "layers/conv/conv.h"
 #include "layers/dense/dense.h"
+#include "layers/dropout/dropout.h"
 #include "layers/embedding/embedding.h"
 #include "layers/groupnorm/groupnorm.h"
+#include "layers/kmeans/kmeans.h"
 #include "layers/layernorm/layernorm.h"
 #include "layers/mha/mha.h"
+#include "layers/permute/permute.h"
 #include "layers/pool/pool.h"
+#include "layers/position_embedding/position_embedding.h"
+#include "layers/reshape/reshape.h"
 #include "layers/rmsnorm/rmsnorm.h"
 #include "layers/sequential/sequential.h"
+#include "layers/softmax/softmax.h"
 #include "layers/swiglu/swiglu.h"
 
 namespace loom {
@@ -38,12 +44,18 @@ constexpr std::array kKinds = {
     LayerKind{11, "convtransposed2", "convtransposed2d|convtranspose2d", make<Conv, std::size_t{2}, true>},
     LayerKind{12, "convtransposed3", "convtransposed3d|convtranspose3d", make<Conv, std::size_t{3}, true>},
     LayerKind{13, "embedding", "", make<Embedding>},
+    LayerKind{14, "kmeans", "", make<Kmeans>},
+    LayerKind{15, "softmax", "", make<Softmax>},
     LayerKind{17, "sequential", "", make<Sequential>},
     LayerKind{21, "maxpool", "", make<Pool, false>},
     LayerKind{22, "avgpool", "", make<Pool, true>},
     LayerKind{25, "batchnorm", "", make<BatchNorm>},
     LayerKind{26, "groupnorm", "", make<GroupNorm>},
+    LayerKind{23, "dropout", "", make<Dropout>},
+    LayerKind{27, "reshape", "flatten", make<Reshape>},
     LayerKind{28, "activation", "", make<ActivationLayer>},
+    LayerKind{29, "position_embedding", "positionembedding", make<PositionEmbedding>},
+    LayerKind{30, "permute", "transpose", make<Permute>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // schema, getters and fuzzers are visitors.
 
 #include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -39,6 +40,7 @@ class FieldVisitor {
   virtual void operator()(std::string_view keys, Activation& value) = 0;
   virtual void operator()(std::string_view keys, AxisSizes& value) = 0;
   virtual void operator()(std::string_view keys, std::vector<std::size_t>& value) = 0;
+  virtual void operator()(std::string_view keys, std::vector<std::int64_t>& value) = 0;
   virtual void operator()(std::string_view keys, std::vector<bool>& value) = 0;
   // Children with settings of their own; their paths are `key`.i or `key`.
   virtual void operator()(std::string_view keys, std::vector<LayerPtr>& children) = 0;

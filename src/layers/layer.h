@@ -86,6 +86,7 @@ struct Pass {
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
   const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
   const View* d_external = nullptr;                // its gradient, added to
+  const ConstView* mask = nullptr;                 // above 0 where an entry is seen: entries of a masked softmax, [rows, n]
 
   bool keeps() const { return tape != nullptr; }
 };
@@ -130,6 +131,7 @@ class Layer {
   virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
 
   CommonSettings common;
+  std::uint32_t site = 0;  // of random streams: the layer's path, set at prepare() (engine N-08)
 
  protected:
   // Rows that belong to sixteen samples: the runs in which gradients of weights are summed (numerics N-05).

@@ -16,6 +16,8 @@ struct GoldenLayer {
   std::string_view name, spec;
   std::vector<std::size_t> input;
   bool typed = true;  // has weights that take a type
+  bool training = false;
+  std::size_t ids = 0;  // above 0: the input is integers below this
 };
 
 const std::vector<GoldenLayer>& cases() {
@@ -35,6 +37,23 @@ const std::vector<GoldenLayer>& cases() {
       {"batchnorm2", R"({"type":"batchnorm","input_height":5})", {67, 5, 3, 7}},
       {"maxpool", R"({"type":"maxpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},
       {"avgpool", R"({"type":"avgpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},
+      {"kmeans", R"({"type":"kmeans","num_clusters":19,"input_height":37,"output_mode":"features","kmeans_temperature":3,"activation":"silu"})", {18, 37}},
+      {"position_embedding", R"({"type":"position_embedding","max_seq_len":9,"embedding_dim":37})", {18, 7, 37}},
+      {"softmax", R"({"type":"softmax","temperature":0.7})", {18, 70}, false},
+      {"softmax grid", R"({"type":"softmax","softmax_type":"grid","softmax_rows":2,"softmax_cols":35})", {3, 70}, false},
+      {"softmax tree", R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_mode":"tree","hierarchy_levels":[3,5,2]})", {3, 48}, false},
+      {"softmax gumbel", R"({"type":"softmax","softmax_type":"gumbel","temperature":0.7})", {3, 37}, false},
+      {"softmax masked", R"({"type":"softmax","softmax_type":"masked","mask":[true,false,true]})", {3, 37}, false},
+      {"softmax sparse", R"({"type":"softmax","softmax_type":"sparse","temperature":3})", {3, 37}, false},
+      {"softmax adaptive", R"({"type":"softmax","softmax_type":"adaptive","adaptive_cutoffs":[4,21,40]})", {3, 42}, false},
+      {"softmax mixture", R"({"type":"softmax","softmax_type":"mixture","mixture_count":3})", {3, 54}, false},
+      {"softmax entmax 1.5", R"({"type":"softmax","softmax_type":"entmax","temperature":2})", {3, 37}, false},
+      {"softmax entmax 1.3", R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.3})", {3, 37}, false},
+      {"softmax blend", R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.3,"entmax_mode":"blend"})", {3, 37}, false},
+      {"reshape", R"({"type":"reshape","shape":[14,-1]})", {2, 6, 7}, false},
+      {"permute", R"({"type":"permute","axes":[2,0,3,1]})", {2, 3, 5, 7}, false},
+      {"dropout", R"({"type":"dropout","rate":0.3})", {3, 37}, false, true},
+      {"embedding", R"({"type":"embedding","vocab_size":11,"embedding_dim":37,"embed_scale":1.5,"activation":"tanh"})", {3, 13}, true, false, 11},
   };
   return all;
 }
@@ -66,8 +85,11 @@ Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, 
   LOOM_TRY(const Shape shape, Shape::create(c.input));
   LOOM_TRY_VOID(network.prepare(shape));
   LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
-  const std::vector<float> x = seeded(std::string(c.name) + "/x", shape.elements());
-  LOOM_TRY(const ConstView y, session->forward({x.data(), shape}));
+  std::vector<float> x = seeded(std::string(c.name) + "/x", shape.elements());
+  for (std::size_t i = 0; c.ids != 0 && i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % c.ids);
+  PassExtras extras;
+  extras.training = c.training, extras.step = 3;
+  LOOM_TRY(const ConstView y, session->forward({x.data(), shape}, extras));
   table += fmt::format("{} forward{}\t{}\n", c.name, type, digest_of({y.as(), y.shape.elements()}));
   const std::vector<float> dy = seeded(std::string(c.name) + "/dy", y.shape.elements());
   LOOM_TRY(const ConstView dx, session->backward({dy.data(), y.shape}));

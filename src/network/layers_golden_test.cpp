@@ -67,6 +67,14 @@ class Case {
       external_view = {external.data(), t.shape, element_of<T>};
       extras.external = &external_view;
     }
+    std::vector<T> mask;
+    ConstView mask_view;
+    if (const Json* given = find(j_, "mask")) {
+      const GoldenTensor t = golden_tensor(*given);
+      mask = cast<T>(t.values);
+      mask_view = {mask.data(), t.shape, element_of<T>};
+      extras.mask = &mask_view;
+    }
     const std::vector<T> input = cast<T>(x.values);
     const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
     ASSERT_TRUE(y) << y.error().message;
@@ -146,11 +154,12 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
 
 class OnnxNodes : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(OnnxNodes, L_02_equals_onnx) {
+// Forward only, and the values there are f32.
+TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
   const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/onnx/") + GetParam() + ".json");
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {
-    // ONNX computes in f32 and rounds the y of this case to four decimals, up to 5e-5 of values near 0.1.
+    // ONNX rounds the y of this case to four decimals, up to 5e-5 of values near 0.1.
     const double bound = j["name"] == "test_averagepool_2d_ceil_last_window_starts_on_pad" ? 1e-3 : 1e-5;
     Case<double>(j, bound).check();
     Case<float>(j, bound).check();
@@ -158,8 +167,13 @@ TEST_P(OnnxNodes, L_02_equals_onnx) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes, ::testing::Values("norm", "pool"), [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "norms", "pool", "sequential"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden,
+                         ::testing::Values("conv", "dense", "embedding", "gru", "kmeans", "lstm", "mha", "norms", "parallel", "pool", "rnn", "sequential", "softmax", "swiglu"),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes,
+                         ::testing::Values("activation", "attention_3d", "attention_4d", "attention_gqa", "attention_mask", "conv", "dense", "norm", "pool", "recurrent", "shape",
+                                           "softmax"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom

@@ -101,7 +101,8 @@ Result<void> Network::prepare(const Shape& input) {
   std::string disabled;  // the last cell that passed its input through although it holds a layer
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (cells_[i].layer) {
-      visit_layers(path(i), *cells_[i].layer, [&](const std::string&, Layer& layer) {
+      visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
+        layer.site = random_site(place);
         layer.assign_state(next_state, state_needs_);
         layer.visit_weights([&](Weight& w) {
           if (!w.is_tied()) w.set_slot(next_weight++);

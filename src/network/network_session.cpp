@@ -65,7 +65,7 @@ Result<void> NetworkSession::prepare(const Shape& input) {
 
 Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& extras) {
   if (x.element != element()) return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32", element() == Element::f64 ? "f64" : "f32");
-  pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external;
+  pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
   if (!input_ || !(*input_ == x.shape)) {
     LOOM_TRY_VOID(prepare(x.shape));
   }

@@ -22,6 +22,7 @@ struct PassExtras {
   std::uint32_t step = 0;
   std::span<const std::size_t> lengths;
   const ConstView* external = nullptr;
+  const ConstView* mask = nullptr;
 };
 
 class NetworkSession {

@@ -124,6 +124,17 @@ class JsonReader final : public FieldVisitor {
     else
       complain(Code::InvalidConfig, keys, shown(*given) + " given, a list of integers expected");
   }
+  void operator()(std::string_view keys, std::vector<std::int64_t>& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (!given->is_array()) return complain(Code::InvalidConfig, keys, shown(*given) + " given, a list of integers expected");
+    value.clear();
+    for (const Json& item : *given) {
+      const auto n = as_int(item);
+      if (!n || *n < -0x7fffffff || *n > 0x7fffffff) return complain(Code::InvalidConfig, keys, shown(item) + " given, an integer of 32 bits expected");
+      value.push_back(*n);
+    }
+  }
   void operator()(std::string_view keys, std::vector<bool>& value) override {
     const Json* given = take(keys);
     if (given == nullptr) return;

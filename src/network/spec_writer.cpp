@@ -24,6 +24,7 @@ class JsonWriter final : public FieldVisitor {
       put(keys, value.values);
   }
   void operator()(std::string_view keys, std::vector<std::size_t>& value) override { put(keys, value); }
+  void operator()(std::string_view keys, std::vector<std::int64_t>& value) override { put(keys, value); }
   void operator()(std::string_view keys, std::vector<bool>& value) override { put(keys, value); }
   void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
     Json list = Json::array();
@@ -140,6 +141,7 @@ class SchemaWriter final : public FieldVisitor {
   void operator()(std::string_view keys, std::vector<std::size_t>&) override {
     put(keys, {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}});
   }
+  void operator()(std::string_view keys, std::vector<std::int64_t>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "integer"}}}}); }
   void operator()(std::string_view keys, std::vector<bool>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "boolean"}}}}); }
   void operator()(std::string_view keys, std::vector<LayerPtr>&) override { put(keys, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
   void operator()(std::string_view keys, LayerPtr&) override { put(keys, {{"$ref", "#/$defs/layer"}}); }

@@ -5,10 +5,12 @@
 #include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
+#include "ops/kmeans/kmeans.h"
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
 #include "ops/pool/pool.h"
 #include "ops/rope/rope.h"
+#include "ops/softmax/softmax.h"
 
 namespace loom {
 
@@ -20,6 +22,8 @@ struct KernelTable {
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
   PerElement<PoolKernels> pool;
+  PerElement<SoftmaxKernels> softmax;
+  PerElement<KmeansKernels> kmeans;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

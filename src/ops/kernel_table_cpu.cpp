@@ -9,9 +9,12 @@ extern const AttentionKernels attention_kernels;
 extern const PerElement<ElementwiseKernels> elementwise_kernels;
 extern const PerElement<GemmKernels> gemm_kernels;
 extern const PerElement<PoolKernels> pool_kernels;
+extern const PerElement<SoftmaxKernels> softmax_kernels;
+extern const PerElement<KmeansKernels> kmeans_kernels;
 
 const KernelTable& kernel_table() {
-  static const KernelTable table = {matmul_kernels, norm_kernels, rope_kernels, attention_kernels, elementwise_kernels, gemm_kernels, pool_kernels};
+  static const KernelTable table = {matmul_kernels,      norm_kernels, rope_kernels, attention_kernels,
+                                    elementwise_kernels, gemm_kernels, pool_kernels, softmax_kernels, kmeans_kernels};
   return table;
 }
 

@@ -16,7 +16,7 @@ ACTIVATIONS = {
     "gelu_exact": functional.gelu,
     "softplus": functional.softplus,
     "mish": functional.mish,
-    "hard_sigmoid": functional.hardsigmoid,
+    "hard_sigmoid": lambda x: (x / 6 + 0.5).clamp(0, 1),  # torch's own backward has 1/6 in f32
     "hard_swish": functional.hardswish,
     "hard_tanh": functional.hardtanh,
     "elu": functional.elu,

@@ -1,13 +1,17 @@
 #pragma once
-// y = table[id] * scale: ids (or rows of integral f32) to vectors. Table [vocab_size, embedding_dim]; engine L-100.
+// y = act(table[id] * scale): ids to vectors. Table [vocab_size, embedding_dim]; engine L-100. Ids are the pass's, one per row, or else the
+// integral values of x.
 
 #include "layers/layer.h"
+#include "ops/gather/gather.h"
 
 namespace loom {
 
 struct EmbeddingConfig {
   std::size_t vocab_size = 0, embedding_dim = 0;
   double embed_scale = 1;
+  OutOfTable oob = OutOfTable::Error;  // an id that is no row of the table
+  ActivationFn activation{};
 };
 
 class Embedding final : public Layer {
@@ -21,6 +25,8 @@ class Embedding final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   // IndexOutOfRange in exec.status for an id outside the table.
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  // dx is 0.
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
   EmbeddingConfig config_;

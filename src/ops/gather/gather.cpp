@@ -1,21 +1,60 @@
 #include "ops/gather/gather.h"
 
+#include <cstring>
+
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "ops/scalar_sums.h"
 
 namespace loom {
 
-void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, float factor, Tensor y) {
+void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y, OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
   for (std::size_t r = 0; r < ids.size() && !exec.rehearsal(); ++r)
-    if (ids[r] < 0 || static_cast<std::size_t>(ids[r]) >= table.rows()) {
+    if ((ids[r] < 0 && out == OutOfTable::Error) || (ids[r] >= 0 && static_cast<std::size_t>(ids[r]) >= table.rows())) {
       if (!exec.status)
         exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
       return;
     }
-  for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
-    table.decode_row(static_cast<std::size_t>(ids[r]), y.row(r));
-    if (factor != 1.0f) exec.kernels.elementwise.f32.scale(y.row(r), factor, y.cols, y.row(r));
+  with_element(y.element, [&]<class T>() {
+    for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
+      if (ids[r] < 0) {
+        std::memset(y.row<T>(r), 0, y.cols * sizeof(T));
+        return;
+      }
+      table.decode_row(static_cast<std::size_t>(ids[r]), y.row<T>(r));
+      if (factor != 1) exec.kernels.elementwise.of<T>().scale(y.row<T>(r), factor, y.cols, y.row<T>(r));
+    });
+  });
+}
+
+void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids) {
+  if (exec.rehearsal()) return;
+  with_element(x.element, [&]<class T>() {
+    for (std::size_t r = 0; r < ids.size(); ++r) {
+      const auto v = static_cast<double>(x.as<T>()[r]);
+      // Compared before it is converted: NaN and what an integer cannot hold fail here.
+      const bool inside = v >= 0 && v < static_cast<double>(table_rows) && v < 2147483648.0 && static_cast<double>(static_cast<std::int32_t>(v)) == v;
+      ids[r] = inside ? static_cast<std::int32_t>(v) : kNoRow;
+      if (!inside && out == OutOfTable::Error && !exec.status)
+        exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}", v, r, table_rows - 1)};
+    }
+  });
+}
+
+void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy, std::size_t table_rows, void* dtable) {
+  with_element(dy.element, [&]<class T>() {
+    const auto factor = static_cast<T>(scale);
+    // Every row of the table has one author, who walks all ids.
+    const std::size_t cost = ids.size() * dy.cols / table_rows + 1;
+    for_ranges(exec, table_rows, cost, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = 0; r < ids.size(); ++r) {
+        if (ids[r] < 0 || static_cast<std::size_t>(ids[r]) < begin || static_cast<std::size_t>(ids[r]) >= end) continue;
+        T* to = static_cast<T*>(dtable) + static_cast<std::size_t>(ids[r]) * dy.cols;
+        const T* from = dy.row<T>(r);
+        for (std::size_t i = 0; i < dy.cols; ++i) to[i] = snap_one(to[i] + snap_one(from[i] * factor));
+      }
+    });
   });
 }
 

@@ -1,0 +1,34 @@
+#pragma once
+// Soft assignment of rows to centers: a = softmax(-|x - c_k|^2 / (2 T^2)); y = act(a) or act(sum_k a_k c_k). Centers [K, n]; engine 3.14.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+struct KmeansConfig {
+  std::size_t num_clusters = 0, input_height = 0;
+  double temperature = 1;
+  enum class Output : std::uint8_t { Probabilities, Features } output = Output::Probabilities;
+  ActivationFn activation;
+};
+
+class Kmeans final : public Layer {
+ public:
+  explicit Kmeans(const KmeansConfig& config = {}) : config_(config) {}
+
+  std::string_view kind() const override { return "kmeans"; }
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override { visit(centers_); }
+  Result<Shape> output_shape(const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+
+ private:
+  bool gives_features() const { return config_.output == KmeansConfig::Output::Features; }
+  double t2() const { return config_.temperature * config_.temperature; }
+  KmeansConfig config_;
+  Weight centers_;
+};
+
+}  // namespace loom

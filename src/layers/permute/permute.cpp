@@ -1,0 +1,34 @@
+#include "layers/permute/permute.h"
+
+#include <array>
+
+#include "ops/permute/permute.h"
+
+namespace loom {
+
+Result<void> Permute::build() {
+  const std::size_t rank = config_.axes.size();
+  if (rank < 1 || rank > Shape::kMaxRank) return fail(Code::InvalidConfig, "permute: {} axes, expected 1 to {}", rank, Shape::kMaxRank);
+  inverse_.assign(rank, rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::size_t axis = config_.axes[i];
+    if (axis >= rank || inverse_[axis] != rank) return fail(Code::InvalidConfig, "permute: axes must name each of 0 to {} once", rank - 1);
+    inverse_[axis] = i;
+  }
+  return {};
+}
+
+Result<Shape> Permute::output_shape(const Shape& input) const {
+  if (input.rank() != config_.axes.size()) return fail(Code::ShapeMismatch, "permute: an input {}, {} axes are listed", input.text(), config_.axes.size());
+  std::array<std::size_t, Shape::kMaxRank> extents{};
+  for (std::size_t i = 0; i < input.rank(); ++i) extents[i] = input[config_.axes[i]];
+  return Shape::create({extents.data(), input.rank()});
+}
+
+void Permute::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const { permute(exec, x, config_.axes, y); }
+
+void Permute::backward(const Exec& exec, const Pass&, const ConstView& dy, const View& dx) const {
+  if (dx.data != nullptr) permute(exec, dy, inverse_, dx);
+}
+
+}  // namespace loom

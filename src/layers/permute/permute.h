@@ -1,0 +1,28 @@
+#pragma once
+// Axis i of the output is axis axes[i] of the input, the leading one included. Engine L-111.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+struct PermuteConfig {
+  std::vector<std::size_t> axes;
+};
+
+class Permute final : public Layer {
+ public:
+  explicit Permute(PermuteConfig config = {}) : config_(std::move(config)) {}
+
+  std::string_view kind() const override { return "permute"; }
+  void fields(FieldVisitor& visit) override { visit("axes", config_.axes); }
+  Result<void> build() override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+
+ private:
+  PermuteConfig config_;
+  std::vector<std::size_t> inverse_;
+};
+
+}  // namespace loom

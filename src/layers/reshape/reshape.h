@@ -1,0 +1,30 @@
+#pragma once
+// The same values in another shape. `shape` is that of one sample: the leading axis stays; 0 keeps the axis in its place, -1 takes what is
+// left. The default flattens a sample. A rank-1 input has no leading axis. Engine L-111.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+struct ReshapeConfig {
+  std::vector<std::int64_t> shape{-1};
+};
+
+class Reshape final : public Layer {
+ public:
+  explicit Reshape(ReshapeConfig config = {}) : config_(std::move(config)) {}
+
+  std::string_view kind() const override { return "reshape"; }
+  void fields(FieldVisitor& visit) override { visit("shape", config_.shape); }
+  Result<void> build() override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  void forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const override { copy(exec, x, y); }
+  void backward(const Exec& exec, const Pass&, const ConstView& dy, const View& dx) const override {
+    if (dx.data != nullptr) copy(exec, dy, dx);
+  }
+
+ private:
+  ReshapeConfig config_;
+};
+
+}  // namespace loom

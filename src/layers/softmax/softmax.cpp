@@ -1,0 +1,233 @@
+#include "layers/softmax/softmax.h"
+
+#include "core/checked.h"
+#include "ops/softmax/combine.h"
+
+namespace loom {
+
+void Softmax::fields(FieldVisitor& visit) {
+  visit.choice("softmax_type", config_.type,
+               {"standard|0|softmaxstandard", "grid|1|softmaxgrid", "hierarchical|2|softmaxhierarchical", "temperature|3|softmaxtemperature",
+                "gumbel|4|softmaxgumbel", "masked|5|softmaxmasked", "sparse|6|softmaxsparse|sparsemax", "adaptive|7|softmaxadaptive",
+                "mixture|8|softmaxmixture", "entmax|9|softmaxentmax"});
+  visit("input_height|input_size|in_features", config_.input_height);
+  visit("output_height|output_size|out_features", config_.output_height);
+  visit("temperature", config_.temperature);
+  visit("softmax_rows", config_.rows);
+  visit("softmax_cols", config_.cols);
+  visit("hierarchy_levels", config_.hierarchy_levels);
+  visit.choice("hierarchy_mode", config_.hierarchy, {"leaf", "tree"});
+  visit("entmax_alpha", config_.entmax_alpha);
+  visit.choice("entmax_mode", config_.entmax, {"exact", "blend"});
+  visit("mask", config_.mask);
+  visit("gumbel_noise", config_.gumbel_noise);
+  visit("gumbel_hard", config_.gumbel_hard);
+  visit("adaptive_cutoffs", config_.adaptive_cutoffs);
+  visit("mixture_count", config_.mixture_count);
+}
+
+namespace {
+
+// Runs of a tree: level after level, one distribution among the children of each node. The number of nodes in all, and of leaves.
+Result<std::pair<std::size_t, std::size_t>> tree_runs(std::span<const std::size_t> levels, std::vector<SoftmaxRun>& runs) {
+  std::size_t nodes = 0, parents = 1;
+  for (const std::size_t children : levels) {
+    if (children == 0) return fail(Code::InvalidConfig, "softmax: a level of hierarchy_levels is 0");
+    runs.push_back({nodes, children, parents});
+    LOOM_TRY(parents, checked_mul(parents, children));
+    LOOM_TRY(nodes, checked_add(nodes, parents));
+  }
+  return std::pair{nodes, parents};
+}
+
+// Runs of adaptive softmax: the head with its clusters, then the tails. The width read.
+Result<std::size_t> adaptive_runs(std::span<const std::size_t> cutoffs, std::vector<SoftmaxRun>& runs) {
+  for (std::size_t k = 0; k < cutoffs.size(); ++k)
+    if (cutoffs[k] <= (k == 0 ? 0 : cutoffs[k - 1])) return fail(Code::InvalidConfig, "softmax: adaptive_cutoffs must ascend from at least 1");
+  std::size_t at = cutoffs[0] + cutoffs.size() - 1;
+  runs.push_back({0, at, 1});
+  for (std::size_t k = 1; k < cutoffs.size(); ++k) {
+    runs.push_back({at, cutoffs[k] - cutoffs[k - 1], 1});
+    at += runs.back().width;
+  }
+  return at;
+}
+
+}  // namespace
+
+Result<void> Softmax::build() {
+  if (!(config_.temperature >= 0 && config_.temperature <= 1e6) || (config_.temperature > 0 && config_.temperature < 1e-6))
+    return fail(Code::InvalidConfig, "softmax: temperature {}, expected 0 (which is 1) or 1e-6 to 1e6", config_.temperature);
+  temperature_ = config_.temperature > 0 ? config_.temperature : 1;
+  form_ = Form::Rows;
+  fixed_in_ = fixed_out_ = 0;
+  runs_.clear();
+  seen_.assign(config_.mask.begin(), config_.mask.end());
+  switch (config_.type) {
+    case SoftmaxType::Standard:
+    case SoftmaxType::Temperature: break;
+    case SoftmaxType::Grid:
+      if (config_.rows != 0 && config_.cols != 0) fixed_in_ = config_.rows * config_.cols;  // at most 2^62
+      break;
+    case SoftmaxType::Hierarchical: {
+      if (config_.hierarchy_levels.empty()) break;
+      const bool tree = config_.hierarchy == SoftmaxConfig::Hierarchy::Tree;
+      LOOM_TRY(const auto widths, tree_runs(config_.hierarchy_levels, runs_));
+      fixed_in_ = tree ? widths.first : widths.second, fixed_out_ = widths.second;
+      if (tree)
+        form_ = Form::Tree;
+      else
+        runs_ = {{0, config_.hierarchy_levels.back(), widths.second / config_.hierarchy_levels.back()}};
+      break;
+    }
+    case SoftmaxType::Gumbel: form_ = Form::Gumbel; break;
+    case SoftmaxType::Masked: form_ = Form::Masked; break;
+    case SoftmaxType::Sparse: form_ = Form::Sparse; break;
+    case SoftmaxType::Adaptive: {
+      if (config_.adaptive_cutoffs.empty()) break;
+      form_ = Form::Adaptive, fixed_out_ = config_.adaptive_cutoffs.back();
+      LOOM_TRY(fixed_in_, adaptive_runs(config_.adaptive_cutoffs, runs_));
+      break;
+    }
+    case SoftmaxType::Mixture:
+      if (config_.mixture_count > 1) form_ = Form::Mixture;
+      break;
+    case SoftmaxType::Entmax: {
+      const bool blend = config_.entmax == SoftmaxConfig::Entmax::Blend;
+      alpha_ = config_.entmax_alpha == 0 ? 1.5 : config_.entmax_alpha;
+      if (!(alpha_ > 0 && alpha_ <= 4) || (!blend && alpha_ < 1)) return fail(Code::InvalidConfig, "softmax: entmax_alpha {}, expected 1 to 4", alpha_);
+      if (blend) alpha_ = alpha_ < 1 ? 1 : alpha_ > 2 ? 2 : alpha_;
+      if (alpha_ != 1) form_ = alpha_ == 2 ? Form::Sparse : blend ? Form::Blend : Form::Entmax;
+      break;
+    }
+  }
+  return {};
+}
+
+Result<std::size_t> Softmax::width_out(std::size_t width) const {
+  if (config_.input_height != 0 && width != config_.input_height)
+    return fail(Code::ShapeMismatch, "softmax: {} input features, input_height is {}", width, config_.input_height);
+  if (fixed_in_ != 0 && width != fixed_in_) return fail(Code::ShapeMismatch, "softmax: {} input features, the settings make {}", width, fixed_in_);
+  if (seen_.size() > width) return fail(Code::ShapeMismatch, "softmax: a mask of {} entries for rows of {}", seen_.size(), width);
+  if (config_.type == SoftmaxType::Grid && (config_.rows != 0 || config_.cols != 0)) {
+    const std::size_t part = config_.cols != 0 ? config_.cols : config_.rows;
+    if (width % part != 0) return fail(Code::ShapeMismatch, "softmax: rows of {} cannot be cut into a grid by {}", width, part);
+  }
+  if (form_ == Form::Mixture) {
+    const std::size_t m = config_.mixture_count;
+    if (width <= m || (width - m) % m != 0) return fail(Code::ShapeMismatch, "softmax: {} input features are no {} weights and as many equal blocks", width, m);
+    return (width - m) / m;
+  }
+  return fixed_out_ != 0 ? fixed_out_ : width;
+}
+
+Result<Shape> Softmax::output_shape(const Shape& input) const {
+  LOOM_TRY(const std::size_t width, width_out(input.cols()));
+  if (config_.output_height != 0 && width != config_.output_height)
+    return fail(Code::ShapeMismatch, "softmax: {} output features, output_height is {}", width, config_.output_height);
+  return input.with_cols(width);
+}
+
+std::span<const SoftmaxRun> Softmax::runs(std::size_t width, std::array<SoftmaxRun, 2>& room) const {
+  if (!runs_.empty()) return runs_;
+  if (form_ == Form::Mixture) {
+    const std::size_t m = config_.mixture_count;
+    room = {SoftmaxRun{0, m, 1}, SoftmaxRun{m, (width - m) / m, m}};
+    return room;
+  }
+  room[0] = {0, width, 1};
+  if (config_.type == SoftmaxType::Grid && (config_.rows != 0 || config_.cols != 0)) {
+    const std::size_t cols = config_.cols != 0 ? config_.cols : width / config_.rows;
+    room[0] = {0, cols, width / cols};
+  }
+  return {room.data(), 1};
+}
+
+SoftmaxMask Softmax::mask_of(const Exec& exec, const Pass& pass, const ConstView& x) const {
+  SoftmaxMask mask{seen_, nullptr};
+  if (pass.mask == nullptr) return mask;
+  if (pass.mask->shape.elements() != x.shape.elements() || pass.mask->element != x.element) {
+    if (!exec.status)
+      exec.status = Error{Code::ShapeMismatch, fmt::format("softmax: a mask {} for an input {}", pass.mask->shape.text(), x.shape.text())};
+    return mask;
+  }
+  mask.call = pass.mask->data;
+  return mask;
+}
+
+// Forms of several softmaxes: q holds them all as x lies, then they are multiplied and added up.
+void Softmax::combine(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  std::array<SoftmaxRun, 2> room;
+  const View q = exec.arena.view(x.shape, x.element);
+  softmax(exec, x, temperature_, runs(x.shape.cols(), room), q);
+  if (pass.keeps()) pass.tape->push(q);
+  if (form_ == Form::Adaptive) return combine_adaptive(exec, config_.adaptive_cutoffs, q, y);
+  if (form_ == Form::Mixture) return combine_mixture(exec, config_.mixture_count, q, y);
+  const View p = exec.arena.view(x.shape, x.element);
+  combine_tree(exec, config_.hierarchy_levels, q, p, y);
+  if (pass.keeps()) pass.tape->push(p);
+}
+
+void Softmax::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  const ArenaScope scope(exec.arena, pass.keeps());
+  if (combines()) return combine(exec, pass, x, y);
+  std::array<SoftmaxRun, 2> room;
+  const auto run = runs(x.shape.cols(), room);
+  View p = y;  // what backward reads
+  switch (form_) {
+    case Form::Masked: masked_softmax(exec, x, temperature_, mask_of(exec, pass, x), y); break;
+    case Form::Sparse: sparsemax(exec, x, temperature_, y); break;
+    case Form::Entmax: entmax(exec, x, temperature_, alpha_, y); break;
+    case Form::Blend: {
+      p = exec.arena.view(y.shape, y.element);
+      const View sparse = exec.arena.view(y.shape, y.element), part = exec.arena.view(y.shape, y.element);
+      softmax(exec, x, temperature_, run, p);
+      sparsemax(exec, x, temperature_, sparse);
+      scale(exec, p, 2 - alpha_, y);
+      scale(exec, sparse, alpha_ - 1, part);
+      add(exec, y, part, y);
+      if (pass.keeps()) pass.tape->push(sparse);
+      break;
+    }
+    case Form::Gumbel:
+      if (config_.gumbel_hard) p = exec.arena.view(y.shape, y.element);
+      if (config_.gumbel_noise) add_gumbel_noise(exec, x, pass.seed, pass.step, site, p);
+      softmax(exec, config_.gumbel_noise ? ConstView(p) : x, temperature_, run, p);
+      if (config_.gumbel_hard) one_hot_of_largest(exec, p, y);
+      break;
+    default: softmax(exec, x, temperature_, run, y); break;
+  }
+  if (pass.keeps()) pass.tape->push(p);
+}
+
+void Softmax::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  const ConstView p = pass.tape->pop();
+  const ConstView other = form_ == Form::Blend || form_ == Form::Tree ? pass.tape->pop() : ConstView();
+  if (dx.data == nullptr) return;
+  std::array<SoftmaxRun, 2> room;
+  const auto run = runs(dx.shape.cols(), room);
+  const auto through = [&](const ConstView& q, auto&& to_dq) {
+    const View dq = exec.arena.view(q.shape, q.element);
+    to_dq(dq);
+    softmax_backward(exec, q, dq, temperature_, run, dx);
+  };
+  switch (form_) {
+    case Form::Sparse: return sparsemax_backward(exec, p, dy, temperature_, dx);
+    case Form::Entmax: return entmax_backward(exec, p, dy, temperature_, alpha_, dx);
+    case Form::Blend: {
+      const View part = exec.arena.view(dx.shape, dx.element);
+      softmax_backward(exec, p, dy, temperature_, run, dx);
+      sparsemax_backward(exec, other, dy, temperature_, part);
+      scale(exec, dx, 2 - alpha_, dx);
+      scale(exec, part, alpha_ - 1, part);
+      return add(exec, dx, part, dx);
+    }
+    case Form::Tree: return through(other, [&](const View& dq) { combine_tree_backward(exec, config_.hierarchy_levels, other, p, dy, dq); });
+    case Form::Adaptive: return through(p, [&](const View& dq) { combine_adaptive_backward(exec, config_.adaptive_cutoffs, p, dy, dq); });
+    case Form::Mixture: return through(p, [&](const View& dq) { combine_mixture_backward(exec, config_.mixture_count, p, dy, dq); });
+    default: return softmax_backward(exec, p, dy, temperature_, run, dx);
+  }
+}
+
+}  // namespace loom

@@ -1,0 +1,197 @@
+// Every backward pass against central differences of its own forward, in f64: the input and every weight. One line per case; a new kind
+// adds lines here.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/philox.h"
+#include "network/network_session.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+struct GradientCase {
+  std::string name, spec;
+  std::vector<std::size_t> input;
+  bool training = false;
+  double scale = 1;       // size of the inputs
+  std::size_t ids = 0;    // above 0: the input is integers below this, and its gradient is 0
+  bool masked = false;    // a mask of the call that leaves every third entry out
+};
+
+// Values in [-1, 1), a function of the name alone.
+std::vector<double> seeded(const std::string& name, std::size_t n) {
+  const RandomStream stream{20260203, RandomDomain::Init, 0, random_site(name)};
+  std::vector<double> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
+  return v;
+}
+
+class Difference {
+ public:
+  explicit Difference(const GradientCase& c) : case_(c) {}
+
+  void check() {
+    SCOPED_TRACE(case_.name);
+    ASSERT_NO_FATAL_FAILURE(build());
+    std::size_t outputs = 0;
+    {
+      const auto y = session_->forward(x(), extras_);
+      ASSERT_TRUE(y) << y.error().message;
+      outputs = y->shape.elements();
+    }
+    dy_ = seeded(case_.name + "/dy", outputs);
+    session_->gradients().clear();
+    const auto dx = session_->backward({dy_.data(), session_->output_shape(), Element::f64});
+    ASSERT_TRUE(dx) << dx.error().message;
+    const std::vector<double> dx_values(dx->as<double>(), dx->as<double>() + values_.size());
+    std::vector<std::vector<double>> expected;  // copied: forward passes follow
+    std::vector<Weight*> weights;
+    network_->visit_weights([&](const std::string&, Weight& w, Layer&) {
+      const double* from = static_cast<const double*>(session_->gradients().of(w));
+      expected.emplace_back(from, from + w.elements());
+      weights.push_back(&w);
+    });
+    if (case_.ids != 0)
+      EXPECT_EQ(std::ranges::count(dx_values, 0.0), static_cast<std::ptrdiff_t>(dx_values.size())) << "gradient of ids";
+    else
+      compare("x", dx_values, [&](std::size_t i, double by) { values_[i] += by; });
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      Weight& w = *weights[k];
+      std::vector<double> now(w.elements());
+      w.decode(0, w.elements(), now.data());
+      compare(w.name(), expected[k], [&](std::size_t i, double by) {
+        now[i] += by;
+        ASSERT_TRUE(w.set(std::span<const double>(now)));
+      });
+    }
+  }
+
+ private:
+  void build() {
+    auto spec = parse_json(case_.spec);
+    ASSERT_TRUE(spec) << spec.error().message;
+    auto layer = layer_from_json(*spec);
+    ASSERT_TRUE(layer) << layer.error().message;
+    network_.emplace(Network::create({}).value());
+    network_->settings.activations = Element::f64;
+    network_->settings.seed = 7;
+    ASSERT_TRUE(network_->place({}, std::move(*layer)));
+    network_->visit_weights([&](const std::string& path, Weight& w, Layer&) {
+      Encoding encoding;
+      encoding.dtype = DType::float64;
+      ASSERT_TRUE(w.morph(encoding));
+      std::vector<double> values = seeded(case_.name + "/" + path, w.elements());
+      for (double& v : values) v *= w.role() == WeightRole::TypedVector ? 0.5 : 0.7;
+      ASSERT_TRUE(w.set(std::span<const double>(values)));
+    });
+    shape_ = Shape::create(case_.input).value();
+    const auto prepared = network_->prepare(shape_);
+    ASSERT_TRUE(prepared) << prepared.error().message;
+    session_ = NetworkSession::create(*network_, {1, std::nullopt, true}).value();
+    values_ = seeded(case_.name + "/x", shape_.elements());
+    for (double& v : values_) {
+      v = case_.ids == 0 ? v * case_.scale : std::floor((v + 1) / 2 * static_cast<double>(case_.ids));
+      if (case_.ids == 0 && std::abs(v - std::round(v)) < 0x1p-10) v += 0x1p-7;  // where derivatives jump
+    }
+    extras_.training = case_.training;
+    extras_.step = 3;
+    if (case_.masked) {
+      for (std::size_t i = 0; i < values_.size(); ++i) mask_.push_back(i % 3 == 1 ? 0.0 : 1.0);
+      mask_view_ = {mask_.data(), shape_, Element::f64};
+      extras_.mask = &mask_view_;
+    }
+  }
+
+  ConstView x() const { return {values_.data(), shape_, Element::f64}; }
+
+  double loss() {
+    const auto y = session_->forward(x(), extras_);
+    EXPECT_TRUE(y) << y.error().message;
+    double sum = 0;
+    for (std::size_t i = 0; y && i < dy_.size(); ++i) sum += dy_[i] * y->as<double>()[i];
+    return sum;
+  }
+
+  // Differences of fourth order: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, so that h may be large and rounding small.
+  template <class Shift>
+  void compare(const std::string& what, const std::vector<double>& gradient, Shift&& shift) {
+    constexpr double h = 0x1p-12;
+    std::vector<double> expected(gradient.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      double at[4] = {};
+      const double steps[4] = {-2 * h, -h, h, 2 * h};
+      for (int s = 0; s < 4; ++s) {
+        shift(i, steps[s]);
+        at[s] = loss();
+        shift(i, -steps[s]);
+      }
+      expected[i] = (8 * (at[2] - at[1]) - (at[3] - at[0])) / (12 * h);
+      largest = std::max(largest, std::abs(expected[i]));
+    }
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      ASSERT_NEAR(gradient[i], expected[i], 1e-6 * std::max(std::abs(expected[i]), 1e-3 * std::max(largest, 1e-3))) << what << " element " << i;
+  }
+
+  const GradientCase& case_;
+  std::optional<Network> network_;
+  std::unique_ptr<NetworkSession> session_;
+  Shape shape_;
+  std::vector<double> values_, dy_, mask_;
+  ConstView mask_view_;
+  PassExtras extras_;
+};
+
+const std::vector<GradientCase>& cases() {
+  static const std::vector<GradientCase> all = {
+      {"dense", R"({"type":"dense","input_height":7,"output_height":5,"bias":true,"activation":"tanh"})", {18, 7}},
+      {"swiglu", R"({"type":"swiglu","input_height":5,"output_height":7,"bias":true})", {3, 5}},
+      {"sequential", R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":4,"output_height":6,"activation":"silu"},
+                         {"type":"dense","input_height":6,"output_height":4}]})", {3, 4}},
+      {"softmax", R"({"type":"softmax","temperature":0.7})", {3, 17}},
+      {"softmax grid", R"({"type":"softmax","softmax_type":"grid","softmax_rows":3,"softmax_cols":4})", {2, 12}},
+      {"softmax leaf", R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_levels":[2,3]})", {2, 6}},
+      {"softmax tree", R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_mode":"tree","hierarchy_levels":[2,3,2],"temperature":0.5})", {2, 20}},
+      {"softmax gumbel", R"({"type":"softmax","softmax_type":"gumbel","temperature":0.7})", {3, 9}},
+      {"softmax masked", R"({"type":"softmax","softmax_type":"masked","mask":[true,false,true]})", {3, 5}},
+      {"softmax masked by the call", R"({"type":"softmax","softmax_type":"masked"})", {3, 5}, false, 1, 0, true},
+      {"softmax sparse", R"({"type":"softmax","softmax_type":"sparse","temperature":2})", {4, 9}},
+      {"softmax adaptive", R"({"type":"softmax","softmax_type":"adaptive","adaptive_cutoffs":[3,5,9],"temperature":0.8})", {3, 11}},
+      {"softmax mixture", R"({"type":"softmax","softmax_type":"mixture","mixture_count":3})", {2, 18}},
+      {"softmax entmax 1.5", R"({"type":"softmax","softmax_type":"entmax"})", {4, 9}},
+      {"softmax entmax 1.25", R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.25,"temperature":1.5})", {4, 9}, false, 0.5},
+      {"softmax entmax blend", R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.3,"entmax_mode":"blend"})", {4, 9}},
+      {"kmeans", R"({"type":"kmeans","num_clusters":5,"input_height":4,"kmeans_temperature":0.8,"activation":"silu"})", {18, 4}},
+      {"kmeans features", R"({"type":"kmeans","num_clusters":5,"input_height":4,"output_mode":"features","activation":"tanh"})", {18, 4}},
+      {"embedding", R"({"type":"embedding","vocab_size":5,"embedding_dim":3,"embed_scale":1.5,"activation":"tanh"})", {3, 6}, false, 1, 5},
+      {"position_embedding", R"({"type":"position_embedding","max_seq_len":5,"embedding_dim":3})", {18, 4, 3}},
+      {"reshape", R"({"type":"reshape","shape":[4,-1]})", {2, 6, 2}},
+      {"permute", R"({"type":"permute","axes":[0,2,3,1]})", {2, 3, 2, 4}},
+      {"dropout", R"({"type":"dropout","rate":0.3})", {4, 9}, true},
+  };
+  return all;
+}
+
+TEST(Gradients, L_02_backward_equals_central_differences) {
+  for (const GradientCase& c : cases()) {
+    Difference(c).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+// 1000 points of [-8, 8); sign and step without the straight-through rule, whose slope is no derivative.
+TEST(Gradients, G_22_every_activation_at_a_thousand_points) {
+  for (std::size_t a = 0; a < kNumActivations; ++a) {
+    const std::string name(loom::name(static_cast<Activation>(a)));
+    const GradientCase c{name, R"({"type":"activation","ste":false,"activation":")" + name + "\"}", {1000}, false, 8};
+    Difference(c).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace loom

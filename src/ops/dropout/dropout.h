@@ -1,0 +1,13 @@
+#pragma once
+// y = x m / (1 - rate), m = 1 where u >= rate, u from Philox's domain 2 by element (Srivastava et al. 2014; engine L-112). Its gradient is
+// the same function of dy.
+
+#include "backend/exec.h"
+#include "core/philox.h"
+
+namespace loom {
+
+// rate in [0, 1); y may be x.
+void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& stream, Tensor y);
+
+}  // namespace loom

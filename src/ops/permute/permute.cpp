@@ -1,0 +1,27 @@
+#include "ops/permute/permute.h"
+
+#include <array>
+
+#include "ops/for_rows.h"
+
+namespace loom {
+
+void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> axes, const View& y) {
+  const std::size_t rank = x.shape.rank();
+  LOOM_ASSERT(axes.size() == rank && y.shape.elements() == x.shape.elements());
+  std::array<std::size_t, Shape::kMaxRank> of_x{}, step{};  // elements from one index of an axis to the next
+  for (std::size_t axis = rank, stride = 1; axis-- > 0; stride *= x.shape[axis]) of_x[axis] = stride;
+  for (std::size_t axis = 0; axis < rank; ++axis) step[axis] = of_x[axes[axis]];
+  const std::size_t cols = y.shape.cols(), last = step[rank - 1];
+  with_element(x.element, [&]<class T>() {
+    for_rows(exec, y.shape.rows(), cols, [&](std::size_t r) {
+      std::size_t from = 0, rest = r;
+      for (std::size_t axis = rank - 1; axis-- > 0; rest /= y.shape[axis]) from += rest % y.shape[axis] * step[axis];
+      const T* source = x.as<T>() + from;
+      T* to = y.as<T>() + r * cols;
+      for (std::size_t i = 0; i < cols; ++i) to[i] = source[i * last];
+    });
+  });
+}
+
+}  // namespace loom

@@ -1,0 +1,13 @@
+#pragma once
+// y = x with its axes in another order: axis i of y is axis axes[i] of x. Values are copied as they are.
+
+#include <span>
+
+#include "backend/exec.h"
+
+namespace loom {
+
+// axes: a permutation of 0 .. rank - 1; y has the shape that it makes of x's.
+void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> axes, const View& y);
+
+}  // namespace loom

@@ -1,0 +1,54 @@
+#pragma once
+// Distributions over the entries of a row, and their gradients from the saved probabilities p (engine 3.13). z = x / T.
+//   softmax    p = exp(z - max z) / sum exp(z - max z)                                  dz = p (dy - sum dy p)
+//   sparsemax  p = max(0, z - tau), tau by sorting (Martins & Astudillo 2016)           dz = dy - mean of dy over the support
+//   entmax     p = max(0, (a - 1) z - tau)^(1 / (a - 1)) (Peters et al. 2019)           dz = s (dy - sum s dy / sum s), s = p^(2 - a)
+// dx = dz / T. Sums along a row are lanes16; the prefix sums of sparsemax and entmax run in sorted order, z - max being what is sorted.
+// Snapped: z, z - max, exp, and every result. A row of sparsemax or entmax with a NaN is NaN throughout.
+
+#include <cstdint>
+#include <span>
+
+#include "backend/exec.h"
+
+namespace loom {
+
+// `count` distributions of `width` entries each, one after the other from `first` on in every row.
+struct SoftmaxRun {
+  std::size_t first = 0, width = 1, count = 1;
+};
+
+// Runs cover every row of x; p and x may be the same memory.
+void softmax(const Exec& exec, ConstTensor x, double temperature, std::span<const SoftmaxRun> runs, Tensor p);
+// dx may be dy.
+void softmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, std::span<const SoftmaxRun> runs, Tensor dx);
+
+// Which entries count: those of the call, [rows, n] above 0 where seen, or else the layer's list, what lies beyond it seen.
+struct SoftmaxMask {
+  std::span<const std::uint8_t> listed;
+  const void* call = nullptr;
+};
+// Softmax over the seen entries; the others are 0, and so is a row without any. p may not be x.
+void masked_softmax(const Exec& exec, ConstTensor x, double temperature, const SoftmaxMask& mask, Tensor p);
+
+void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p);
+void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, Tensor dx);
+// alpha in (1, 4]: 1.5 by sorting, others by 50 bisections in f64 and one renormalisation.
+void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, Tensor p);
+void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx);
+
+// y = x - ln(-ln u), u from Philox's domain 3 by element (Jang et al. 2017).
+void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::uint32_t step, std::uint32_t site, Tensor y);
+// y = 1 at the largest entry of each row, the first of equals, else 0.
+void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y);
+
+template <class T>
+struct SoftmaxKernels {
+  void (*softmax_row)(const T* x, T temperature, std::size_t n, T* p);
+  void (*backward_row)(const T* p, const T* dy, T temperature, std::size_t n, T* dx);
+  void (*gumbel_row)(const T* x, const T* u, std::size_t n, T* y);
+  T (*dot)(const T* a, const T* b, std::size_t n);                                           // lanes16
+  void (*weighted_sum)(const T* w, std::size_t terms, const T* rows, std::size_t n, T* y);   // y_i = sum_m w_m rows_mi, chain64
+};
+
+}  // namespace loom

@@ -1,0 +1,76 @@
+#include "ops/softmax/softmax.h"
+#include "simd/math.h"
+#include "simd/rows.h"
+
+namespace loom::inline LOOM_TARGET {
+namespace {
+
+// v with the lanes beyond the row set to -infinity.
+template <class T>
+LOOM_INLINE Lanes<T> or_lowest(const FullLanes&, const Lanes<T>& v) {
+  return v;
+}
+template <class T>
+LOOM_INLINE Lanes<T> or_lowest(const TailLanes& tail, const Lanes<T>& v) {
+  alignas(64) T lanes[kLanes];
+  store(lanes, v);
+  for (std::size_t i = tail.n; i < kLanes; ++i) lanes[i] = -static_cast<T>(__builtin_huge_val());
+  return load(lanes);
+}
+
+template <class T>
+void softmax_row(const T* x, T temperature, std::size_t n, T* p) {
+  const Lanes<T> t = splat(temperature);
+  Lanes<T> largest = splat(-static_cast<T>(__builtin_huge_val()));
+  for_lanes(n, [&](std::size_t i, auto lanes) { largest = max(or_lowest<T>(lanes, snap(lanes.load(x + i) / t)), largest); });
+  const Lanes<T> top = splat(static_cast<T>(max_lane(largest)));
+  Lanes<T> sum = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> e = lanes.keep(snap(exp(snap(snap(lanes.load(x + i) / t) - top))));
+    sum = sum + e;
+    lanes.store(p + i, e);
+  });
+  const Lanes<T> total = splat(fold(sum));
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(p + i, snap(lanes.load(p + i) / total)); });
+}
+
+template <class T>
+T dot(const T* a, const T* b, std::size_t n) {
+  Lanes<T> sum = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + lanes.load(a + i) * lanes.load(b + i); });
+  return snap(fold(sum));
+}
+
+template <class T>
+void backward_row(const T* p, const T* dy, T temperature, std::size_t n, T* dx) {
+  const Lanes<T> mean = splat(dot(p, dy, n)), t = splat(temperature);
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(dx + i, snap(snap(lanes.load(p + i) * snap(lanes.load(dy + i) - mean)) / t)); });
+}
+
+template <class T>
+void gumbel_row(const T* x, const T* u, std::size_t n, T* y) {
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) - snap(log(negate(log(lanes.load(u + i))))))); });
+}
+
+template <class T>
+void weighted_sum(const T* w, std::size_t terms, const T* rows, std::size_t n, T* y) {
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    Lanes<T> total = zeros<T>();
+    for (std::size_t m = 0; m < terms;) {
+      Lanes<T> block = zeros<T>();
+      for (const std::size_t end = m + 64 < terms ? m + 64 : terms; m < end; ++m) block = block + splat(w[m]) * lanes.load(rows + m * n + i);
+      total = total + block;
+    }
+    lanes.store(y + i, snap(total));
+  });
+}
+
+template <class T>
+constexpr SoftmaxKernels<T> kKernels = {softmax_row<T>, backward_row<T>, gumbel_row<T>, dot<T>, weighted_sum<T>};
+
+}  // namespace
+
+extern const PerElement<SoftmaxKernels> softmax_kernels;
+const PerElement<SoftmaxKernels> softmax_kernels = {kKernels<float>, kKernels<double>};
+
+}  // namespace loom::inline LOOM_TARGET
