@@ -7,6 +7,7 @@
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
+#include "ops/recurrent/recurrent.h"
 #include "ops/rope/rope.h"
 
 namespace loom {
@@ -18,6 +19,7 @@ struct KernelTable {
   AttentionKernels attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
+  PerElement<CellKernels> cell;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.
