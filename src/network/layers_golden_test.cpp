@@ -68,7 +68,9 @@ class Case {
       extras.external = &external_view;
     }
     const std::vector<T> input = cast<T>(x.values);
-    if (const Json* given = find(j_, "state")) ASSERT_NO_FATAL_FAILURE(set_state(*session, x.shape, *given));
+    if (const Json* given = find(j_, "state")) {
+      ASSERT_NO_FATAL_FAILURE(set_state(*session, x.shape, *given));
+    }
     const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
     ASSERT_TRUE(y) << y.error().message;
     expect_near("y", *y, golden_tensor(j_["y"]));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/json.h"
@@ -144,8 +145,11 @@ TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_on
     std::vector<float> v(w.elements());
     w.decode(0, v.size(), v.data());
     for (const float value : v) {
-      if (w.role() == WeightRole::Matrix) EXPECT_LE(std::abs(value), 0.25f);
-      else EXPECT_EQ(value, w.name() == "f.bias" ? 1.0f : 0.0f);
+      if (w.role() == WeightRole::Matrix) {
+        EXPECT_LE(std::abs(value), 0.25f);
+      } else {
+        EXPECT_EQ(value, w.name() == "f.bias" ? 1.0f : 0.0f);
+      }
     }
   });
   EXPECT_EQ(order, "i.weight_ih i.weight_hh i.bias f.weight_ih f.weight_hh f.bias g.weight_ih g.weight_hh g.bias o.weight_ih o.weight_hh o.bias ");

@@ -61,7 +61,8 @@ void Recurrent::visit_weights(const std::function<void(Weight&)>& visit) {
 
 void Recurrent::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
   slot_ = next++;
-  needs.push_back({.slot = slot_, .recurrent = true});
+  StateNeeds& need = needs.emplace_back();
+  need.slot = slot_, need.recurrent = true;
 }
 
 Result<Shape> Recurrent::output_shape(const Shape& input) const {
