@@ -13,10 +13,10 @@ constexpr std::array<std::array<std::string_view, kMaxGates>, 3> kGateNames = {{
 
 std::string_view Recurrent::kind() const { return kKindNames[static_cast<std::size_t>(kind_)]; }
 
-Cell Recurrent::cell() const {
-  if (kind_ == RecurrentKind::Lstm) return Cell::Lstm;
-  if (kind_ == RecurrentKind::Gru) return Cell::Gru;
-  return config_.activation == RecurrentConfig::RnnActivation::Relu ? Cell::RnnRelu : Cell::RnnTanh;
+CellKind Recurrent::cell() const {
+  if (kind_ == RecurrentKind::Lstm) return CellKind::Lstm;
+  if (kind_ == RecurrentKind::Gru) return CellKind::Gru;
+  return config_.activation == RecurrentConfig::RnnActivation::Relu ? CellKind::RnnRelu : CellKind::RnnTanh;
 }
 
 void Recurrent::fields(FieldVisitor& visit) {

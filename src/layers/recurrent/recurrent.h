@@ -40,7 +40,7 @@ class Recurrent final : public Layer {
   struct Gate {
     Weight weight_ih, weight_hh, bias, bias_hh;  // bias_hh: of gru's n alone, inside r * ( )
   };
-  Cell cell() const;
+  CellKind cell() const;
   std::size_t num_directions() const { return config_.bidirectional ? 2 : 1; }
   std::size_t num_gates() const { return gates_of(cell()); }
   const Gate& gate(std::size_t direction, std::size_t g) const { return gates_[direction * num_gates() + g]; }

@@ -27,7 +27,7 @@ void Recurrent::backward(const Exec& exec, const Pass& pass, const ConstView& dy
 void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
                                    std::size_t direction) const {
   const auto [cell, batch, steps, units, lengths] = task.shape;
-  const std::size_t rows = x.shape.rows(), gates = num_gates(), sums = cell == Cell::Gru ? 4 : gates;
+  const std::size_t rows = x.shape.rows(), gates = num_gates(), sums = cell == CellKind::Gru ? 4 : gates;
   const Element element = x.element;
   for (std::size_t k = 0; k < sums; ++k) task.dsums[k] = exec.arena.tensor(rows, units, element);
   {
@@ -35,7 +35,7 @@ void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const Con
     task.dstep = exec.arena.tensor(batch, gates * units, element);
     task.dh = exec.arena.tensor(batch, units, element);
     fill_zero(exec, task.dh);
-    if (cell == Cell::Lstm) {
+    if (cell == CellKind::Lstm) {
       task.dc = exec.arena.tensor(batch, units, element);
       fill_zero(exec, task.dc);
     }
@@ -62,7 +62,7 @@ void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const Con
     const Gate& weights = gate(direction, g);
     const bool first = g == 0 && direction + 1 == num_directions();
     linear_backward(exec, pass, x, weights.weight_ih, weights.bias, task.dsums[g], dx, block, !first);
-    const Tensor& inner = task.dsums[cell == Cell::Gru && g == 2 ? 3 : g];
+    const Tensor& inner = task.dsums[cell == CellKind::Gru && g == 2 ? 3 : g];
     linear_backward(exec, pass, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner, Tensor{}, block);
   }
 }

@@ -71,7 +71,7 @@ void Recurrent::forward_direction(const Exec& exec, const Pass& pass, const Cons
     task.h_products[g] = exec.arena.tensor(batch, units, x.element);
     recurrent[g] = {&gate(direction, g).weight_hh, nullptr, task.h_products[g]};
     task.bias[g] = values_of(exec, gate(direction, g).bias, x.element);
-    if (cell == Cell::Gru && g == 2) task.bias_hh = values_of(exec, gate(direction, g).bias_hh, x.element);
+    if (cell == CellKind::Gru && g == 2) task.bias_hh = values_of(exec, gate(direction, g).bias_hh, x.element);
   }
   if (config_.return_sequence) {
     task.y = static_cast<std::byte*>(y.data) + direction * units * bytes_of(x.element);

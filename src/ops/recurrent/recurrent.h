@@ -12,12 +12,12 @@
 
 namespace loom {
 
-enum class Cell : std::uint8_t { RnnTanh, RnnRelu, Lstm, Gru };
+enum class CellKind : std::uint8_t { RnnTanh, RnnRelu, Lstm, Gru };
 inline constexpr std::size_t kNumCells = 4, kMaxGates = 4;
-constexpr std::size_t gates_of(Cell cell) { return cell == Cell::Lstm ? 4 : cell == Cell::Gru ? 3 : 1; }
+constexpr std::size_t gates_of(CellKind cell) { return cell == CellKind::Lstm ? 4 : cell == CellKind::Gru ? 3 : 1; }
 
 struct CellShape {
-  Cell cell = Cell::RnnTanh;
+  CellKind cell = CellKind::RnnTanh;
   std::size_t batch = 0, steps = 0, units = 0;
   const std::size_t* lengths = nullptr;  // [B], or null: all steps are valid
   bool valid(std::size_t b, std::size_t t) const { return lengths == nullptr || t < lengths[b]; }

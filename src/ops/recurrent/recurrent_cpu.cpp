@@ -15,7 +15,7 @@ void zero_row(std::size_t n, T* to) {
 }
 
 // Sums of snapped values are never subnormal, so only products and what is stored pass snap().
-template <class T, Cell C>
+template <class T, CellKind C>
 void forward(const CellForward& task, std::size_t t, std::size_t begin, std::size_t end) {
   using V = Lanes<T>;
   constexpr std::size_t kGates = gates_of(C);
@@ -26,11 +26,11 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
   for (std::size_t b = begin; b < end; ++b) {
     const std::size_t row = b * task.shape.steps + t;
     T* const h = task.h.row<T>(b);
-    T* const c = C == Cell::Lstm ? task.c.row<T>(b) : nullptr;
+    T* const c = C == CellKind::Lstm ? task.c.row<T>(b) : nullptr;
     T* const y = task.y == nullptr ? nullptr : static_cast<T*>(task.y) + row * task.y_stride;
     if (keep) {
       copy_row(h, n, trace.h_before.row<T>(row));
-      if constexpr (C == Cell::Lstm) copy_row(c, n, trace.c_before.row<T>(row));
+      if constexpr (C == CellKind::Lstm) copy_row(c, n, trace.c_before.row<T>(row));
     }
     if (!task.shape.valid(b, t)) {
       if (y != nullptr) zero_row(n, y);
@@ -43,7 +43,7 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
       bias[k] = static_cast<const T*>(task.bias[k]);
     }
     for (std::size_t k = 0; keep && k < kMaxGates; ++k) kept[k] = trace.gates[k].data == nullptr ? nullptr : trace.gates[k].row<T>(row);
-    T* const kept_tanh = keep && C == Cell::Lstm ? trace.tanh_c.row<T>(row) : nullptr;
+    T* const kept_tanh = keep && C == CellKind::Lstm ? trace.tanh_c.row<T>(row) : nullptr;
     const T* const bias_hh = static_cast<const T*>(task.bias_hh);
     const bool biased = bias[0] != nullptr;
     for_lanes(n, [&](std::size_t i, auto lanes) {
@@ -56,11 +56,11 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
         return v;
       };
       V out;
-      if constexpr (C == Cell::RnnTanh) {
+      if constexpr (C == CellKind::RnnTanh) {
         out = keeping(0, snap(tanh(sum(0))));
-      } else if constexpr (C == Cell::RnnRelu) {
+      } else if constexpr (C == CellKind::RnnRelu) {
         out = keeping(0, snap(max(sum(0), zeros<T>())));
-      } else if constexpr (C == Cell::Lstm) {
+      } else if constexpr (C == CellKind::Lstm) {
         const V in = keeping(0, snap(sigmoid(sum(0)))), forget = keeping(1, snap(sigmoid(sum(1))));
         const V candidate = keeping(2, snap(tanh(sum(2)))), gate = keeping(3, snap(sigmoid(sum(3))));
         const V cell = snap(forget * lanes.load(c + i) + in * candidate), squashed = snap(tanh(cell));
@@ -80,10 +80,10 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
   }
 }
 
-template <class T, Cell C>
+template <class T, CellKind C>
 void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::size_t end) {
   using V = Lanes<T>;
-  constexpr std::size_t kGates = gates_of(C), kSums = C == Cell::Gru ? 4 : kGates;
+  constexpr std::size_t kGates = gates_of(C), kSums = C == CellKind::Gru ? 4 : kGates;
   const std::size_t n = task.shape.units;
   const CellTrace& trace = task.trace;
   const V one = splat(T{1});
@@ -101,10 +101,10 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
     for (std::size_t k = 0; k < kSums; ++k) gates[k] = trace.gates[k].row<T>(row);
     const T* const dy = task.dy == nullptr ? nullptr : static_cast<const T*>(task.dy) + row * task.dy_stride;
     T* const dh = task.dh.row<T>(b);
-    const T* const h_before = C == Cell::Gru ? trace.h_before.row<T>(row) : nullptr;
-    const T* const c_before = C == Cell::Lstm ? trace.c_before.row<T>(row) : nullptr;
-    const T* const tanh_c = C == Cell::Lstm ? trace.tanh_c.row<T>(row) : nullptr;
-    T* const dc = C == Cell::Lstm ? task.dc.row<T>(b) : nullptr;
+    const T* const h_before = C == CellKind::Gru ? trace.h_before.row<T>(row) : nullptr;
+    const T* const c_before = C == CellKind::Lstm ? trace.c_before.row<T>(row) : nullptr;
+    const T* const tanh_c = C == CellKind::Lstm ? trace.tanh_c.row<T>(row) : nullptr;
+    T* const dc = C == CellKind::Lstm ? task.dc.row<T>(b) : nullptr;
     for_lanes(n, [&](std::size_t i, auto lanes) {
       const auto gate = [&](std::size_t k) { return lanes.load(gates[k] + i); };
       const auto times = [&](const V& p, const V& q) { return snap(p * q); };
@@ -115,11 +115,11 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
       V d = lanes.load(dh + i);
       if (dy != nullptr) d = snap(d + lanes.load(dy + i));
       V direct = zeros<T>();
-      if constexpr (C == Cell::RnnTanh) {
+      if constexpr (C == CellKind::RnnTanh) {
         leave(0, times(d, tanh_slope(gate(0))));
-      } else if constexpr (C == Cell::RnnRelu) {
+      } else if constexpr (C == CellKind::RnnRelu) {
         leave(0, select(gate(0) > zeros<T>(), d, zeros<T>()));
-      } else if constexpr (C == Cell::Lstm) {
+      } else if constexpr (C == CellKind::Lstm) {
         const V in = gate(0), forget = gate(1), candidate = gate(2), out = gate(3), squashed = lanes.load(tanh_c + i);
         const V dcell = snap(lanes.load(dc + i) + times(times(d, out), tanh_slope(squashed)));
         leave(0, times(times(dcell, candidate), sigmoid_slope(in)));
@@ -144,8 +144,8 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
 }
 
 template <class T>
-constexpr CellKernels<T> kKernels = {{forward<T, Cell::RnnTanh>, forward<T, Cell::RnnRelu>, forward<T, Cell::Lstm>, forward<T, Cell::Gru>},
-                                     {backward<T, Cell::RnnTanh>, backward<T, Cell::RnnRelu>, backward<T, Cell::Lstm>, backward<T, Cell::Gru>}};
+constexpr CellKernels<T> kKernels = {{forward<T, CellKind::RnnTanh>, forward<T, CellKind::RnnRelu>, forward<T, CellKind::Lstm>, forward<T, CellKind::Gru>},
+                                     {backward<T, CellKind::RnnTanh>, backward<T, CellKind::RnnRelu>, backward<T, CellKind::Lstm>, backward<T, CellKind::Gru>}};
 
 }  // namespace
 
