@@ -18,6 +18,7 @@
 #include "layers/pool/pool.h"
 #include "layers/position_embedding/position_embedding.h"
 #include "layers/reshape/reshape.h"
+#include "layers/recurrent/recurrent.h"
 #include "layers/rmsnorm/rmsnorm.h"
 #include "layers/sequential/sequential.h"
 #include "layers/softmax/softmax.h"
@@ -39,6 +40,8 @@ constexpr std::array kKinds = {
     LayerKind{4, "cnn1", "conv1d", make<Conv, std::size_t{1}, false>},
     LayerKind{5, "cnn2", "conv2d", make<Conv, std::size_t{2}, false>},
     LayerKind{6, "cnn3", "conv3d", make<Conv, std::size_t{3}, false>},
+    LayerKind{7, "rnn", "", make<Recurrent, RecurrentKind::Rnn>},
+    LayerKind{8, "lstm", "", make<Recurrent, RecurrentKind::Lstm>},
     LayerKind{9, "layernorm", "", make<LayerNorm>},
     LayerKind{10, "convtransposed1", "convtransposed1d|convtranspose1d", make<Conv, std::size_t{1}, true>},
     LayerKind{11, "convtransposed2", "convtransposed2d|convtranspose2d", make<Conv, std::size_t{2}, true>},
@@ -47,6 +50,7 @@ constexpr std::array kKinds = {
     LayerKind{14, "kmeans", "", make<Kmeans>},
     LayerKind{15, "softmax", "", make<Softmax>},
     LayerKind{17, "sequential", "", make<Sequential>},
+    LayerKind{20, "gru", "", make<Recurrent, RecurrentKind::Gru>},
     LayerKind{21, "maxpool", "", make<Pool, false>},
     LayerKind{22, "avgpool", "", make<Pool, true>},
     LayerKind{25, "batchnorm", "", make<BatchNorm>},

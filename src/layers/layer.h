@@ -2,6 +2,7 @@
 // The interface of every layer kind. A layer is equations written as calls of ops; it is const while it runs, holds its settings and
 // weights, and leaves what changes (caches, positions, what backward needs) to the session behind a Pass.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -69,6 +70,24 @@ class Statistics {
   std::vector<Entry> entries_;  // kept from step to step
 };
 
+// State of a recurrent layer in a session, [directions, samples, units]: forward begins with it (with 0 unless it continues) and leaves
+// the state after the last step. A rehearsal plans the extents; the session then supplies the memory.
+struct RecurrentState {
+  void* h = nullptr;
+  void* c = nullptr;       // lstm
+  Shape shape;
+  bool has_cell = false, stateful = false, planned = false;
+  bool continues = false;  // this call starts from what lies here
+
+  void plan(const std::array<std::size_t, 3>& extents, bool cell, bool keeps_state) {
+    has_cell = cell, stateful = keeps_state;
+    const auto wanted = Shape::create(extents);
+    if (!wanted || (planned && *wanted == shape)) return;
+    shape = *wanted, planned = true;
+    h = c = nullptr, continues = false;
+  }
+};
+
 // What one sweep brings along beside the tensor.
 struct Pass {
   std::span<const std::int32_t> ids;               // input of an embedding, one per row
@@ -83,6 +102,7 @@ struct Pass {
   Statistics* statistics = nullptr;                // a training forward leaves running statistics there; null: they stay as they are
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
+  std::span<RecurrentState> recurrent;             // by state slot; empty: state starts at 0 and is dropped
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
   const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
   const View* d_external = nullptr;                // its gradient, added to
@@ -97,6 +117,7 @@ struct StateNeeds {
   AttentionConfig attention;
   RopeConfig rope;
   bool uses_rope = false;
+  bool recurrent = false;  // a RecurrentState, no cache
 };
 
 // Settings that every cell and child has (engine 5.2).

@@ -76,9 +76,17 @@ class Case {
       extras.mask = &mask_view;
     }
     const std::vector<T> input = cast<T>(x.values);
+    if (const Json* given = find(j_, "state")) {
+      ASSERT_NO_FATAL_FAILURE(set_state(*session, x.shape, *given));
+    }
     const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
     ASSERT_TRUE(y) << y.error().message;
     expect_near("y", *y, golden_tensor(j_["y"]));
+    if (const Json* expected = find(j_, "y_state")) {
+      ASSERT_EQ(session->num_states(), 1u);
+      if (const Json* h = find(*expected, "hT")) expect_near("hT", session->state(0), golden_tensor(*h));
+      if (const Json* c = find(*expected, "cT")) expect_near("cT", session->cell_state(0), golden_tensor(*c));
+    }
     if (!backward || ::testing::Test::HasFailure()) return;
     const GoldenTensor dy = golden_tensor(j_["dy"]);
     const std::vector<T> gradient = cast<T>(dy.values);
@@ -120,6 +128,18 @@ class Case {
         ++given;
       }
     EXPECT_EQ(given, declared) << "weights of the layer and of the case";
+  }
+
+  void set_state(NetworkSession& session, const Shape& input, const Json& state) {
+    ASSERT_TRUE(session.prepare(input));
+    const GoldenTensor h = golden_tensor(state["h0"]);
+    const std::vector<T> h0 = cast<T>(h.values);
+    std::vector<T> c0;
+    const Json* c = find(state, "c0");
+    if (c != nullptr) c0 = cast<T>(golden_tensor(*c).values);
+    const ConstView cell{c0.data(), h.shape, element_of<T>};
+    const auto set = session.set_state(0, {h0.data(), h.shape, element_of<T>}, c != nullptr ? &cell : nullptr);
+    ASSERT_TRUE(set) << set.error().message;
   }
 
   void expect_near(const std::string& what, const ConstView& actual, const GoldenTensor& expected) {

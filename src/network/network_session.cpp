@@ -1,5 +1,8 @@
 #include "network/network_session.h"
 
+#include <cstring>
+
+#include "core/checked.h"
 #include "core/fp_environment.h"
 #include "ops/all.h"
 
@@ -20,6 +23,11 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
   }
   s->pass_.statistics = &s->statistics_;
   s->pass_.seed = network.settings.seed;
+  s->states_.resize(network.state_needs().size());
+  s->state_memory_.resize(s->states_.size());
+  s->pass_.recurrent = s->states_;
+  for (const StateNeeds& need : network.state_needs())
+    if (need.recurrent) s->recurrent_slots_.push_back(need.slot);
   return s;
 }
 
@@ -55,9 +63,10 @@ Result<void> NetworkSession::prepare(const Shape& input) {
   }
   tape_.clear();
   auto arena = Arena::create(arena_.peak());
-  if (!arena) {
+  auto states = allocate_states();
+  if (!arena || !states) {
     input_.reset();
-    return tl::make_unexpected(std::move(arena).error());
+    return tl::make_unexpected(arena ? std::move(states).error() : std::move(arena).error());
   }
   arena_ = std::move(*arena);
   return {};
@@ -73,6 +82,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   const Exec now = exec();
   const ConstView y = run_forward(now, x);
   has_forward_ = options_.backward && !now.status;
+  for (RecurrentState& state : states_) state.continues = state.stateful;
   if (now.status) return tl::make_unexpected(*now.status);
   if (pass_.training) {
     LOOM_TRY_VOID(keep_statistics());
@@ -91,6 +101,47 @@ Result<void> NetworkSession::keep_statistics() {
     });
   });
   return done;
+}
+
+// Where the extents stay, so does the state.
+Result<void> NetworkSession::allocate_states() {
+  for (const std::size_t slot : recurrent_slots_) {
+    RecurrentState& state = states_[slot];
+    if (!state.planned || state.h != nullptr) continue;
+    const std::size_t bytes = round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment);
+    LOOM_TRY(state_memory_[slot], Buffer::create(state.has_cell ? 2 * bytes : bytes));
+    state.h = state_memory_[slot].data();
+    state.c = state.has_cell ? state_memory_[slot].data() + bytes : nullptr;
+  }
+  return {};
+}
+
+ConstView NetworkSession::state_view(std::size_t index, bool cell) const {
+  const RecurrentState& state = states_[recurrent_slots_[index]];
+  return {cell ? state.c : state.h, state.shape, element()};
+}
+
+Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, const ConstView* c) {
+  if (index >= num_states()) return fail(Code::OutOfRange, "state {} of {}", index, num_states());
+  RecurrentState& state = states_[recurrent_slots_[index]];
+  if (state.h == nullptr) return fail(Code::InvalidState, "states exist after prepare()");
+  if (c != nullptr && !state.has_cell) return fail(Code::InvalidArgument, "a cell state for a layer that has none");
+  for (const ConstView* given : {&h, c})
+    if (given != nullptr && (!(given->shape == state.shape) || given->element != element()))
+      return fail(Code::ShapeMismatch, "a state of shape {}, the layer's is {}", given->shape.text(), state.shape.text());
+  const std::size_t bytes = state.shape.elements() * bytes_of(element());
+  std::memcpy(state.h, h.data, bytes);
+  if (c != nullptr) std::memcpy(state.c, c->data, bytes);
+  if (c == nullptr && state.has_cell) std::memset(state.c, 0, bytes);
+  state.continues = true;
+  return {};
+}
+
+void NetworkSession::reset() {
+  for (const std::size_t slot : recurrent_slots_) {
+    states_[slot].continues = false;
+    if (Buffer& memory = state_memory_[slot]; memory.size() != 0) std::memset(memory.data(), 0, memory.size());
+  }
 }
 
 Result<ConstView> NetworkSession::backward(const ConstView& dy) {

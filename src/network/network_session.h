@@ -40,6 +40,16 @@ class NetworkSession {
   // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients(); the result is dx.
   Result<ConstView> backward(const ConstView& dy);
 
+  // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the network's element type.
+  // state() is what the last call left; given values are where the next call starts. A layer that is `stateful` goes on from its own.
+  // Needs prepare(). OutOfRange, ShapeMismatch; InvalidArgument for a cell state where there is none.
+  std::size_t num_states() const { return recurrent_slots_.size(); }
+  ConstView state(std::size_t index) const { return state_view(index, false); }
+  ConstView cell_state(std::size_t index) const { return state_view(index, true); }
+  Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
+  // Every state to 0.
+  void reset();
+
   Gradients& gradients() { return gradients_; }
   Element element() const { return network_->settings.activations; }
   const Shape& output_shape() const { return output_; }
@@ -51,6 +61,8 @@ class NetworkSession {
   NetworkSession() = default;
   Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, Activations::int16}; }
   ConstView run_forward(const Exec& exec, const ConstView& x);
+  Result<void> allocate_states();
+  ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
   Result<void> keep_statistics();
 
@@ -63,6 +75,9 @@ class NetworkSession {
   Gradients gradients_;
   Statistics statistics_;
   Pass pass_;
+  std::vector<RecurrentState> states_;         // by slot
+  std::vector<Buffer> state_memory_;           // by slot: h, then c
+  std::vector<std::size_t> recurrent_slots_;
   std::optional<Shape> input_;
   Shape output_;
   bool has_forward_ = false;   // the tape holds a forward that no backward has taken

@@ -9,6 +9,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
 #include "ops/pool/pool.h"
+#include "ops/recurrent/recurrent.h"
 #include "ops/rope/rope.h"
 #include "ops/softmax/softmax.h"
 
@@ -24,6 +25,7 @@ struct KernelTable {
   PerElement<PoolKernels> pool;
   PerElement<SoftmaxKernels> softmax;
   PerElement<KmeansKernels> kmeans;
+  PerElement<CellKernels> cell;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

@@ -11,10 +11,11 @@ extern const PerElement<GemmKernels> gemm_kernels;
 extern const PerElement<PoolKernels> pool_kernels;
 extern const PerElement<SoftmaxKernels> softmax_kernels;
 extern const PerElement<KmeansKernels> kmeans_kernels;
+extern const PerElement<CellKernels> cell_kernels;
 
 const KernelTable& kernel_table() {
-  static const KernelTable table = {matmul_kernels,      norm_kernels, rope_kernels, attention_kernels,
-                                    elementwise_kernels, gemm_kernels, pool_kernels, softmax_kernels, kmeans_kernels};
+  static const KernelTable table = {matmul_kernels, norm_kernels,    rope_kernels,   attention_kernels, elementwise_kernels, gemm_kernels,
+                                    pool_kernels,   softmax_kernels, kmeans_kernels, cell_kernels};
   return table;
 }
 

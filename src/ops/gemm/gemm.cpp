@@ -25,18 +25,25 @@ const T* rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t 
 }
 
 template <class T>
-void gemm_of(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+PackedOperand pack_of(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n) {
+  const std::size_t panels = (n + 15) / 16, all = parts.size() * k;
+  T* packed = exec.arena.take<T>(panels * all * 16);
+  for_ranges(exec, panels, all * 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t p = begin; p < end; ++p)
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        exec.kernels.gemm.of<T>().pack(static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride, parts[i].col_stride, k,
+                                       std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
+  });
+  return {packed, all, n};
+}
+
+template <class T>
+void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
   const ArenaScope scope(exec.arena);
   const GemmKernels<T>& kernels = exec.kernels.gemm.of<T>();
-  const std::size_t m = c.rows, n = c.cols, panels = (n + 15) / 16;
+  const std::size_t m = c.rows, n = c.cols, k = b.k, panels = (n + 15) / 16;
   const T* rows = rows_of<T>(exec, a, m, k);
-  T* packed = exec.arena.take<T>(panels * k * 16);
-  for_ranges(exec, panels, k * 16, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t p = begin; p < end; ++p)
-      kernels.pack(static_cast<const T*>(b.data) + p * 16 * b.col_stride, b.row_stride, b.col_stride, k, std::min<std::size_t>(16, n - p * 16),
-                   packed + p * k * 16);
-  });
-  const GemmTask<T> task{rows, packed, m, n, k, block == 0 ? k : block, c.as<T>(), into};
+  const GemmTask<T> task{rows, static_cast<const T*>(b.panels), m, n, k, block == 0 ? k : block, c.as<T>(), into};
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
   constexpr std::size_t kBand = 48;
   const std::size_t bands = (m + kBand - 1) / kBand;
@@ -52,7 +59,16 @@ void gemm_of(const Exec& exec, const Operand& a, const Operand& b, std::size_t k
 }  // namespace
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
-  with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, k, c, into, block); });
+  const ArenaScope scope(exec.arena);
+  gemm(exec, a, pack(exec, {&b, 1}, k, c.cols, c.element), c, into, block);
+}
+
+PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element) {
+  return with_element(element, [&]<class T>() { return pack_of<T>(exec, parts, k, n); });
+}
+
+void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
+  with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block); });
 }
 
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {

@@ -4,6 +4,8 @@
 // Strides of an operand may be any, so that a transposed matrix is read as it lies. Gradients of weights sum over samples (numerics
 // N-05): with `block` > 0 the rows k are cut into runs of `block`, each run is one chain64, and c = snap(c + run) for each, ascending.
 
+#include <span>
+
 #include "backend/exec.h"
 
 namespace loom {
@@ -24,6 +26,15 @@ enum class Into : std::uint8_t {
 
 // c [m, n] from a [m, k] and b [k, n]; `k` counts the reduced index.
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into = Into::Store, std::size_t block = 0);
+
+// b packed once for many products.
+struct PackedOperand {
+  const void* panels = nullptr;
+  std::size_t k = 0, n = 0;
+};
+// Matrices of [k, n] each, one below the other: their product with a [m, parts * k] is one chain. Lies in the arena.
+PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element);
+void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store, std::size_t block = 0);
 
 // c[n] = snap(c[n] + sum_r x[r, n]), chain64 over the rows, per block of rows (0: all): gradients of biases.
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);

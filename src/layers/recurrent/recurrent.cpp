@@ -1,0 +1,104 @@
+#include "layers/recurrent/recurrent.h"
+
+#include <cmath>
+
+namespace loom {
+namespace {
+
+constexpr std::array<std::string_view, 3> kKindNames = {"rnn", "lstm", "gru"};
+// Gates in the order of the flat layout, as prefixes of weight names.
+constexpr std::array<std::array<std::string_view, kMaxGates>, 3> kGateNames = {{{""}, {"i.", "f.", "g.", "o."}, {"r.", "z.", "n."}}};
+
+}  // namespace
+
+std::string_view Recurrent::kind() const { return kKindNames[static_cast<std::size_t>(kind_)]; }
+
+CellKind Recurrent::cell() const {
+  if (kind_ == RecurrentKind::Lstm) return CellKind::Lstm;
+  if (kind_ == RecurrentKind::Gru) return CellKind::Gru;
+  return config_.activation == RecurrentConfig::RnnActivation::Relu ? CellKind::RnnRelu : CellKind::RnnTanh;
+}
+
+void Recurrent::fields(FieldVisitor& visit) {
+  visit("input_height|input_size", config_.input_height, {1});
+  visit("output_height|hidden_size", config_.output_height, {1});
+  visit("seq_length", config_.seq_length);
+  visit("stateful", config_.stateful);
+  visit("bidirectional", config_.bidirectional);
+  visit("return_sequence", config_.return_sequence);
+  visit("bias", config_.bias);
+  if (kind_ == RecurrentKind::Rnn) visit.choice("activation", config_.activation, {"tanh", "relu"});
+}
+
+Result<void> Recurrent::declare_gate(Gate& gate, const std::string& prefix, bool forget, bool inner_bias) const {
+  const std::size_t in = config_.input_height, units = config_.output_height;
+  using Rule = WeightInit::Rule;
+  const double width = 1 / std::sqrt(static_cast<double>(units));
+  LOOM_TRY_VOID(gate.weight_ih.declare(prefix + "weight_ih", WeightRole::Matrix, std::array{units, in}, {Rule::Uniform, in, units, width}));
+  LOOM_TRY_VOID(gate.weight_hh.declare(prefix + "weight_hh", WeightRole::Matrix, std::array{units, units}, {Rule::Uniform, units, units, width}));
+  if (!config_.bias) return {};
+  LOOM_TRY_VOID(gate.bias.declare(prefix + "bias", WeightRole::Vector, std::array{units}, {forget ? Rule::Ones : Rule::Zeros}));
+  if (!inner_bias) return {};
+  return gate.bias_hh.declare(prefix + "bias_hh", WeightRole::Vector, std::array{units});
+}
+
+Result<void> Recurrent::build() {
+  gates_ = std::vector<Gate>(num_directions() * num_gates());
+  for (std::size_t i = 0; i < gates_.size(); ++i) {
+    const std::size_t g = i % num_gates();
+    std::string prefix(i < num_gates() ? "" : "reverse.");
+    prefix += kGateNames[static_cast<std::size_t>(kind_)][g];
+    LOOM_TRY_VOID(declare_gate(gates_[i], prefix, kind_ == RecurrentKind::Lstm && g == 1, kind_ == RecurrentKind::Gru && g == 2));
+  }
+  return {};
+}
+
+void Recurrent::visit_weights(const std::function<void(Weight&)>& visit) {
+  for (Gate& gate : gates_)
+    for (Weight* w : {&gate.weight_ih, &gate.weight_hh, &gate.bias, &gate.bias_hh})
+      if (w->declared()) visit(*w);
+}
+
+void Recurrent::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
+  slot_ = next++;
+  StateNeeds& need = needs.emplace_back();
+  need.slot = slot_, need.recurrent = true;
+}
+
+Result<Shape> Recurrent::output_shape(const Shape& input) const {
+  if (input.rank() != 2 && input.rank() != 3)
+    return fail(Code::ShapeMismatch, "{}: an input of shape {}, sequences [batch, steps, {}] or one [steps, {}] expected", kind(), input.text(),
+                config_.input_height, config_.input_height);
+  if (input.cols() != config_.input_height)
+    return fail(Code::ShapeMismatch, "{}: {} input features, the weights have {}", kind(), input.cols(), config_.input_height);
+  const std::size_t out = num_directions() * config_.output_height;
+  LOOM_TRY(const Shape sequence, input.with_cols(out));
+  if (config_.return_sequence) return sequence;
+  return input.rank() == 3 ? Shape::create(std::array{input[0], out}) : Shape::create(std::array{out});
+}
+
+bool Recurrent::shape_of(const Exec& exec, const Pass& pass, const Shape& x, CellShape& shape) const {
+  shape = {cell(), x.rank() == 3 ? x[0] : 1, x[x.rank() - 2], config_.output_height};
+  if (pass.lengths.empty() || exec.rehearsal()) return true;
+  if (pass.lengths.size() != shape.batch) {
+    exec.status = Error{Code::ShapeMismatch, fmt::format("{}: {} lengths for {} samples", kind(), pass.lengths.size(), shape.batch)};
+    return false;
+  }
+  for (std::size_t b = 0; b < shape.batch; ++b)
+    if (pass.lengths[b] > shape.steps) {
+      exec.status = Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind(), pass.lengths[b], b, shape.steps)};
+      return false;
+    }
+  shape.lengths = pass.lengths.data();
+  return true;
+}
+
+std::vector<Tensor*> Recurrent::planes(CellTrace& trace) const {
+  std::vector<Tensor*> all;
+  for (std::size_t g = 0; g < num_gates() + (kind_ == RecurrentKind::Gru ? 1 : 0); ++g) all.push_back(&trace.gates[g]);
+  all.push_back(&trace.h_before);
+  if (kind_ == RecurrentKind::Lstm) all.insert(all.end(), {&trace.c_before, &trace.tanh_c});
+  return all;
+}
+
+}  // namespace loom

@@ -1,0 +1,63 @@
+#pragma once
+// rnn (Elman 1990), lstm (Hochreiter & Schmidhuber 1997, forget gate as in Gers et al. 2000) and gru (Cho et al. 2014, with the reset
+// gate behind the product, as cuDNN and PyTorch have it); engine 3.7. x [B, T, I] or one sequence [T, I] -> y [B, T, D * H], or the last valid h
+// [B, D * H]; D is 2 when bidirectional.
+//
+// The reverse direction walks the same positions downwards: a sample's state stays at 0 (or h0) until its last valid step. Gradients
+// of weights sum over the rows of x as they lie, in blocks of sixteen samples; the gradient of h sums its gates' products as one chain64
+// over G * H; dx adds the reverse direction's gates, then the forward ones, each by its own chain.
+
+#include <vector>
+
+#include "layers/linear.h"
+#include "ops/recurrent/recurrent.h"
+
+namespace loom {
+
+enum class RecurrentKind : std::uint8_t { Rnn, Lstm, Gru };
+
+struct RecurrentConfig {
+  std::size_t input_height = 0, output_height = 0;  // I and H
+  std::size_t seq_length = 0;                       // advisory
+  bool stateful = false, bidirectional = false, return_sequence = true, bias = true;
+  enum class RnnActivation : std::uint8_t { Tanh, Relu } activation = RnnActivation::Tanh;
+};
+
+class Recurrent final : public Layer {
+ public:
+  explicit Recurrent(RecurrentKind kind, const RecurrentConfig& config = {}) : kind_(kind), config_(config) {}
+
+  std::string_view kind() const override;
+  void fields(FieldVisitor& visit) override;
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
+
+ private:
+  struct Gate {
+    Weight weight_ih, weight_hh, bias, bias_hh;  // bias_hh: of gru's n alone, inside r * ( )
+  };
+  CellKind cell() const;
+  std::size_t num_directions() const { return config_.bidirectional ? 2 : 1; }
+  std::size_t num_gates() const { return gates_of(cell()); }
+  const Gate& gate(std::size_t direction, std::size_t g) const { return gates_[direction * num_gates() + g]; }
+  Result<void> declare_gate(Gate& gate, const std::string& prefix, bool forget, bool inner_bias) const;
+
+  // Samples, steps, lengths of an input; false (and Exec::status) when the lengths do not fit.
+  bool shape_of(const Exec& exec, const Pass& pass, const Shape& x, CellShape& shape) const;
+  // The planes that a direction keeps, in their order on the tape.
+  std::vector<Tensor*> planes(CellTrace& trace) const;
+  void forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const;
+  void backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
+                          std::size_t direction) const;
+
+  RecurrentKind kind_;
+  RecurrentConfig config_;
+  std::vector<Gate> gates_;  // [direction][gate]
+  std::size_t slot_ = 0;
+};
+
+}  // namespace loom

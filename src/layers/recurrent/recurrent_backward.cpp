@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "layers/recurrent/recurrent.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+
+void Recurrent::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  const ConstView x = pass.tape->pop();
+  CellBackward task;
+  const bool fits = shape_of(exec, pass, x.shape, task.shape);
+  LOOM_ASSERT(fits);  // forward has seen the same lengths
+  for (std::size_t d = num_directions(); d-- > 0;) {
+    const ArenaScope direction(exec.arena);
+    std::vector<Tensor*> kept = planes(task.trace);
+    for (std::size_t i = kept.size(); i-- > 0;) {
+      const ConstView plane = pass.tape->pop();
+      // Only read from here on; the trace is what forward wrote through.
+      *kept[i] = {const_cast<void*>(plane.data), plane.shape.rows(), plane.shape.cols(), plane.element};
+    }
+    backward_direction(exec, pass, x, dy, dx, task, d);
+  }
+}
+
+void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
+                                   std::size_t direction) const {
+  const auto [cell, batch, steps, units, lengths] = task.shape;
+  const std::size_t rows = x.shape.rows(), gates = num_gates(), sums = cell == CellKind::Gru ? 4 : gates;
+  const Element element = x.element;
+  for (std::size_t k = 0; k < sums; ++k) task.dsums[k] = exec.arena.tensor(rows, units, element);
+  {
+    const ArenaScope scratch(exec.arena);
+    task.dstep = exec.arena.tensor(batch, gates * units, element);
+    task.dh = exec.arena.tensor(batch, units, element);
+    fill_zero(exec, task.dh);
+    if (cell == CellKind::Lstm) {
+      task.dc = exec.arena.tensor(batch, units, element);
+      fill_zero(exec, task.dc);
+    }
+    const std::size_t first_col = direction * units;
+    with_element(element, [&]<class T>() {
+      std::array<Operand, kMaxGates> weights;
+      for (std::size_t g = 0; g < gates; ++g) weights[g] = {gate(direction, g).weight_hh.values<T>(exec), units, 1};
+      const PackedOperand packed = pack(exec, {weights.data(), gates}, units, units, element);
+      const T* const from = dy.as<T>() + first_col;
+      if (config_.return_sequence) {
+        task.dy = from, task.dy_stride = dy.shape.cols();
+      } else {
+        const std::size_t stride = dy.shape.cols();
+        for_rows(exec, batch, units, [&](std::size_t b) { std::copy_n(from + b * stride, units, task.dh.row<T>(b)); });
+      }
+      for (std::size_t s = exec.rehearsal() ? 1 : steps; s-- > 0;) {
+        cell_backward(exec, task, direction == 0 ? s : steps - 1 - s);
+        if (s != 0 || exec.rehearsal()) gemm(exec, Operand::of(task.dstep), packed, task.dh, Into::Add);
+      }
+    });
+  }
+  const std::size_t block = 16 * steps;
+  for (std::size_t g = 0; g < gates; ++g) {
+    const Gate& weights = gate(direction, g);
+    const bool first = g == 0 && direction + 1 == num_directions();
+    linear_backward(exec, pass, x, weights.weight_ih, weights.bias, task.dsums[g], dx, block, !first);
+    const Tensor& inner = task.dsums[cell == CellKind::Gru && g == 2 ? 3 : g];
+    linear_backward(exec, pass, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner, Tensor{}, block);
+  }
+}
+
+}  // namespace loom

@@ -1,0 +1,30 @@
+#include "ops/recurrent/recurrent.h"
+
+#include "ops/all.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+namespace {
+
+// An activation costs about as much as this many plain elements.
+constexpr std::size_t kCost = 8;
+
+}  // namespace
+
+void cell_forward(const Exec& exec, const CellForward& task, std::size_t t) {
+  with_element(task.h.element, [&]<class T>() {
+    const auto kernel = exec.kernels.cell.of<T>().forward[static_cast<std::size_t>(task.shape.cell)];
+    for_ranges(exec, task.shape.batch, task.shape.units * gates_of(task.shape.cell) * kCost,
+               [&](std::size_t begin, std::size_t end) { kernel(task, t, begin, end); });
+  });
+}
+
+void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t) {
+  with_element(task.dh.element, [&]<class T>() {
+    const auto kernel = exec.kernels.cell.of<T>().backward[static_cast<std::size_t>(task.shape.cell)];
+    for_ranges(exec, task.shape.batch, task.shape.units * gates_of(task.shape.cell) * kCost,
+               [&](std::size_t begin, std::size_t end) { kernel(task, t, begin, end); });
+  });
+}
+
+}  // namespace loom
