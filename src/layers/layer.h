@@ -65,6 +65,7 @@ struct Pass {
   std::uint32_t step = 0;
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
   const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
+  const ConstView* mask = nullptr;                 // [samples, keys] of the same element type: a key whose entry is not above 0 is seen by nobody
   const View* d_external = nullptr;                // its gradient, added to
 
   bool keeps() const { return tape != nullptr; }

@@ -59,14 +59,18 @@ class Case {
     if (const Json* given = find(j_, "lengths"))
       for (const Json& n : *given) lengths.push_back(static_cast<std::size_t>(*as_int(n)));
     extras.lengths = lengths;
-    std::vector<T> external;
-    ConstView external_view;
-    if (const Json* given = find(j_, "external")) {
+    std::vector<T> external, mask;
+    ConstView external_view, mask_view;
+    const auto second = [&](const char* key, std::vector<T>& values, ConstView& view) -> const ConstView* {
+      const Json* given = find(j_, key);
+      if (given == nullptr) return nullptr;
       const GoldenTensor t = golden_tensor(*given);
-      external = cast<T>(t.values);
-      external_view = {external.data(), t.shape, element_of<T>};
-      extras.external = &external_view;
-    }
+      values = cast<T>(t.values);
+      view = {values.data(), t.shape, element_of<T>};
+      return &view;
+    };
+    extras.external = second("external", external, external_view);
+    extras.mask = second("mask", mask, mask_view);
     const std::vector<T> input = cast<T>(x.values);
     const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
     ASSERT_TRUE(y) << y.error().message;
@@ -75,8 +79,11 @@ class Case {
     const GoldenTensor dy = golden_tensor(j_["dy"]);
     const std::vector<T> gradient = cast<T>(dy.values);
     session->gradients().clear();
-    const auto dx = session->backward({gradient.data(), dy.shape, element_of<T>});
+    std::vector<T> d_external(external.size());
+    const View d_external_view{d_external.data(), external_view.shape, element_of<T>};
+    const auto dx = session->backward({gradient.data(), dy.shape, element_of<T>}, external.empty() ? nullptr : &d_external_view);
     ASSERT_TRUE(dx) << dx.error().message;
+    if (const Json* expected = find(j_, "d_external")) expect_near("d_external", d_external_view, golden_tensor(*expected));
     if (const Json* expected = find(j_, "dx")) expect_near("dx", *dx, golden_tensor(*expected));
     if (const Json* grads = find(j_, "grads"))
       for (const auto& [path, expected] : grads->items()) {
@@ -142,7 +149,23 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "mha", "sequential", "swiglu"), [](const auto& info) { return info.param; });
+
+// Forward only; the values are f32.
+class OnnxNodes : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OnnxNodes, L_02_equals_onnx) {
+  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/onnx/") + GetParam() + ".json");
+  ASSERT_GT(file["cases"].size(), 0u);
+  for (const Json& j : file["cases"]) {
+    Case<double>(j, 1e-5).check();
+    Case<float>(j, 1e-5).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes, ::testing::Values("attention_3d", "attention_4d", "attention_gqa", "attention_mask"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom

@@ -21,7 +21,8 @@ struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
   std::span<const std::size_t> lengths;
-  const ConstView* external = nullptr;
+  const ConstView* external = nullptr;   // stays valid until backward
+  const ConstView* mask = nullptr;       // likewise
 };
 
 class NetworkSession {
@@ -35,8 +36,9 @@ class NetworkSession {
   // x of prepare()'s shape, in the network's element type (Network::settings). The result is valid until the next call.
   // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
-  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients(); the result is dx.
-  Result<ConstView> backward(const ConstView& dy);
+  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is wanted, to the gradient
+  // of the external input; the result is dx.
+  Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
 
   Gradients& gradients() { return gradients_; }
   Element element() const { return network_->settings.activations; }
@@ -48,6 +50,7 @@ class NetworkSession {
  private:
   NetworkSession() = default;
   Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, Activations::int16}; }
+  Result<void> plan(const Shape& input);
   ConstView run_forward(const Exec& exec, const ConstView& x);
   ConstView run_backward(const Exec& exec, const ConstView& dy);
 
@@ -59,7 +62,7 @@ class NetworkSession {
   Tape tape_;
   Gradients gradients_;
   Pass pass_;
-  std::optional<Shape> input_;
+  std::optional<Shape> input_, external_;  // that memory was planned for
   Shape output_;
   bool has_forward_ = false;   // the tape holds a forward that no backward has taken
   std::atomic<bool> cancel_{false};

@@ -3,10 +3,12 @@
 
 #include "backend/cpu/isa.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/sequence_attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
+#include "ops/norm/rms_gradient.h"
 #include "ops/rope/rope.h"
 
 namespace loom {
@@ -14,8 +16,10 @@ namespace loom {
 struct KernelTable {
   MatmulKernels matmul;
   PerElement<NormKernels> norm;
-  RopeKernels rope;
+  PerElement<RmsGradientKernels> rms_gradient;
+  PerElement<RopeKernels> rope;
   AttentionKernels attention;
+  PerElement<SequenceAttentionKernels> sequence_attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
 };

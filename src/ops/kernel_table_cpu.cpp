@@ -4,13 +4,16 @@ namespace loom::inline LOOM_TARGET {
 
 extern const MatmulKernels matmul_kernels;
 extern const PerElement<NormKernels> norm_kernels;
-extern const RopeKernels rope_kernels;
+extern const PerElement<RmsGradientKernels> rms_gradient_kernels;
+extern const PerElement<RopeKernels> rope_kernels;
 extern const AttentionKernels attention_kernels;
+extern const PerElement<SequenceAttentionKernels> sequence_attention_kernels;
 extern const PerElement<ElementwiseKernels> elementwise_kernels;
 extern const PerElement<GemmKernels> gemm_kernels;
 
 const KernelTable& kernel_table() {
-  static const KernelTable table = {matmul_kernels, norm_kernels, rope_kernels, attention_kernels, elementwise_kernels, gemm_kernels};
+  static const KernelTable table = {matmul_kernels,    norm_kernels, rms_gradient_kernels, rope_kernels, attention_kernels, sequence_attention_kernels,
+                                    elementwise_kernels, gemm_kernels};
   return table;
 }
 
