@@ -128,6 +128,9 @@ class Case {
     }
     double largest = 0;
     for (const double v : expected.values) largest = std::max(largest, std::abs(v));
+    // A bias of the keys moves all scores of a row alike where nothing rotates them: its gradient is 0, and what f32 leaves of the
+    // cancelled terms has no smaller measure than their own size, which is that of the other gradients.
+    if (what == "k.bias" && largest < 1e-12) largest = 1;
     for (std::size_t i = 0; i < expected.values.size(); ++i)
       ASSERT_NEAR(static_cast<double>(actual.as<T>()[i]), expected.values[i], bound_ * std::max(largest, 1e-3)) << what << " element " << i;
   }
