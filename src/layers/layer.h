@@ -105,6 +105,7 @@ struct Pass {
   std::span<RecurrentState> recurrent;             // by state slot; empty: state starts at 0 and is dropped
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
   const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
+  const ConstView* mask = nullptr;                 // [samples, keys] of the same element type: a key whose entry is not above 0 is seen by nobody
   const View* d_external = nullptr;                // its gradient, added to
   const ConstView* mask = nullptr;                 // above 0 where an entry is seen: entries of a masked softmax, [rows, n]
 

@@ -209,7 +209,7 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
   mha.head_dim = static_cast<std::size_t>(c.head_dim);
   mha.sliding_window = static_cast<std::size_t>(c.window_of_layer(static_cast<std::size_t>(i)));
   mha.qkv_bias = loader.has(R::QBias, i), mha.out_bias = loader.has(R::OBias, i);
-  mha.head_norm = loader.has(R::QNorm, i);
+  if (loader.has(R::QNorm, i)) mha.qk_norm = QkNorm::Head;
   mha.rms_norm_eps = c.rms_norm_eps;
   mha.rope = rope_config(c);
   LOOM_TRY(LayerPtr attention, filled(std::make_unique<Mha>(mha), loader, i,

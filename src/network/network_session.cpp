@@ -45,6 +45,11 @@ ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
 }
 
 Result<void> NetworkSession::prepare(const Shape& input) {
+  pass_.external = pass_.mask = nullptr;
+  return plan(input);
+}
+
+Result<void> NetworkSession::plan(const Shape& input) {
   const FpEnvironment environment;
   LOOM_TRY(output_, network_->output_shape(input, 0, network_->num_cells()));
   has_forward_ = false;
@@ -52,6 +57,8 @@ Result<void> NetworkSession::prepare(const Shape& input) {
   arena_ = Arena::measuring();
   const ConstView nothing{nullptr, input, element()};
   input_ = input;
+  external_.reset();
+  if (pass_.external != nullptr) external_ = pass_.external->shape;
   {
     const Exec rehearsal = exec();
     const ConstView y = run_forward(rehearsal, nothing);
@@ -75,8 +82,9 @@ Result<void> NetworkSession::prepare(const Shape& input) {
 Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& extras) {
   if (x.element != element()) return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32", element() == Element::f64 ? "f64" : "f32");
   pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
-  if (!input_ || !(*input_ == x.shape)) {
-    LOOM_TRY_VOID(prepare(x.shape));
+  const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape));
+  if (!planned) {
+    LOOM_TRY_VOID(plan(x.shape));
   }
   const FpEnvironment environment;
   const Exec now = exec();
@@ -144,14 +152,16 @@ void NetworkSession::reset() {
   }
 }
 
-Result<ConstView> NetworkSession::backward(const ConstView& dy) {
+Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_external) {
   if (!has_forward_) return fail(Code::InvalidState, "backward needs a forward before it, in a session that was created for backward passes");
   if (!(dy.shape == output_) || dy.element != element())
     return fail(Code::ShapeMismatch, "a gradient of shape {}, the output has {}", dy.shape.text(), output_.text());
   has_forward_ = false;
+  pass_.d_external = d_external;
   const FpEnvironment environment;
   const Exec now = exec();
   const ConstView dx = run_backward(now, dy);
+  pass_.d_external = nullptr;
   if (now.status) return tl::make_unexpected(*now.status);
   return dx;
 }

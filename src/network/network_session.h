@@ -21,8 +21,8 @@ struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
   std::span<const std::size_t> lengths;
-  const ConstView* external = nullptr;
-  const ConstView* mask = nullptr;
+  const ConstView* external = nullptr;   // stays valid until backward
+  const ConstView* mask = nullptr;       // likewise
 };
 
 class NetworkSession {
@@ -37,8 +37,9 @@ class NetworkSession {
   // A training forward moves running statistics (batchnorm), which are weights of the network: no other session may run meanwhile.
   // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
-  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients(); the result is dx.
-  Result<ConstView> backward(const ConstView& dy);
+  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is wanted, to the gradient
+  // of the external input; the result is dx.
+  Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
 
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the network's element type.
   // state() is what the last call left; given values are where the next call starts. A layer that is `stateful` goes on from its own.
@@ -60,6 +61,7 @@ class NetworkSession {
  private:
   NetworkSession() = default;
   Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, Activations::int16}; }
+  Result<void> plan(const Shape& input);
   ConstView run_forward(const Exec& exec, const ConstView& x);
   Result<void> allocate_states();
   ConstView state_view(std::size_t index, bool cell) const;

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/isa.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/sequence_attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
 #include "ops/kmeans/kmeans.h"
@@ -18,8 +19,9 @@ namespace loom {
 struct KernelTable {
   MatmulKernels matmul;
   PerElement<NormKernels> norm;
-  RopeKernels rope;
+  PerElement<RopeKernels> rope;
   AttentionKernels attention;
+  PerElement<SequenceAttentionKernels> sequence_attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
   PerElement<PoolKernels> pool;

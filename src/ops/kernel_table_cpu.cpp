@@ -4,8 +4,9 @@ namespace loom::inline LOOM_TARGET {
 
 extern const MatmulKernels matmul_kernels;
 extern const PerElement<NormKernels> norm_kernels;
-extern const RopeKernels rope_kernels;
+extern const PerElement<RopeKernels> rope_kernels;
 extern const AttentionKernels attention_kernels;
+extern const PerElement<SequenceAttentionKernels> sequence_attention_kernels;
 extern const PerElement<ElementwiseKernels> elementwise_kernels;
 extern const PerElement<GemmKernels> gemm_kernels;
 extern const PerElement<PoolKernels> pool_kernels;
@@ -14,8 +15,10 @@ extern const PerElement<KmeansKernels> kmeans_kernels;
 extern const PerElement<CellKernels> cell_kernels;
 
 const KernelTable& kernel_table() {
-  static const KernelTable table = {matmul_kernels, norm_kernels,    rope_kernels,   attention_kernels, elementwise_kernels, gemm_kernels,
-                                    pool_kernels,   softmax_kernels, kmeans_kernels, cell_kernels};
+  static const KernelTable table = {matmul_kernels,    norm_kernels,               rope_kernels,
+                                    attention_kernels, sequence_attention_kernels, elementwise_kernels,
+                                    gemm_kernels,      pool_kernels,               softmax_kernels,
+                                    kmeans_kernels,    cell_kernels};
   return table;
 }
 

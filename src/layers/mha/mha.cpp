@@ -1,81 +1,35 @@
 #include "layers/mha/mha.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "core/checked.h"
+#include "ops/attention/sequence_attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/norm/norm.h"
 #include "ops/norm/norm.h"
 
 namespace loom {
 namespace {
 
-// Each head of x as a row of its own.
-Tensor heads_of(Tensor x, std::size_t head_dim) { return {x.data, x.rows * (x.cols / head_dim), head_dim, x.element}; }
+void give_up(const Exec& exec, Error error) {
+  if (!exec.status) exec.status = std::move(error);
+}
+
+std::size_t positions_of(const Shape& x) { return x.rank() < 2 ? 1 : x[x.rank() - 2]; }
+// Rows that belong to sixteen samples (numerics N-05): two axes are one sample.
+std::size_t block_of(const Shape& x) { return 16 * (x.rank() <= 2 ? x.rows() : x.rows() / x[0]); }
 
 }  // namespace
 
-void Mha::fields(FieldVisitor& visit) {
-  visit("d_model|input_height", config_.d_model, {1});
-  visit("num_heads", config_.num_heads, {1});
-  visit("num_kv_heads", config_.num_kv_heads);
-  visit("head_dim", config_.head_dim);
-  visit("output_dim", config_.output_dim);
-  visit("qkv_bias", config_.qkv_bias);
-  visit("out_bias", config_.out_bias);
-  visit("rope", config_.uses_rope);
-  visit("rope_theta|rope_freq_base", config_.rope.theta);
-  visit("rms_norm_eps", config_.rms_norm_eps);
-  visit("sliding_window", config_.sliding_window);
-  visit("attn_scale", config_.attn_scale);
-}
-
-Result<void> Mha::build() {
-  MhaConfig& c = config_;
-  if (c.num_kv_heads == 0) c.num_kv_heads = c.num_heads;
-  if (c.num_heads == 0 || c.num_heads % c.num_kv_heads != 0)
-    return fail(Code::InvalidConfig, "mha: {} heads and {} key-value heads: the first must be a multiple of the second", c.num_heads, c.num_kv_heads);
-  if (c.head_dim == 0) {
-    if (c.d_model % c.num_heads != 0) return fail(Code::InvalidConfig, "mha: {} features do not divide into {} heads", c.d_model, c.num_heads);
-    c.head_dim = c.d_model / c.num_heads;
-  }
-  if (c.output_dim == 0) c.output_dim = c.d_model;
-  if (c.rope.dim == 0) c.rope.dim = c.head_dim;
-  if (c.uses_rope && c.rope.dim > c.head_dim) return fail(Code::InvalidConfig, "mha: {} rotated elements in heads of {}", c.rope.dim, c.head_dim);
-  LOOM_TRY(const std::size_t q, checked_mul(c.num_heads, c.head_dim));
-  const std::size_t kv = c.num_kv_heads * c.head_dim;
-  const auto matrix = [&](Weight& w, const char* name, std::size_t out, std::size_t in) {
-    return w.declare(name, WeightRole::Matrix, std::array{out, in}, {WeightInit::Rule::Glorot, in, out});
-  };
-  LOOM_TRY_VOID(matrix(q_, "q.weight", q, c.d_model));
-  LOOM_TRY_VOID(matrix(k_, "k.weight", kv, c.d_model));
-  LOOM_TRY_VOID(matrix(v_, "v.weight", kv, c.d_model));
-  LOOM_TRY_VOID(matrix(o_, "o.weight", c.output_dim, q));
-  if (c.qkv_bias) {
-    LOOM_TRY_VOID(q_bias_.declare("q.bias", WeightRole::Vector, std::array{q}));
-    LOOM_TRY_VOID(k_bias_.declare("k.bias", WeightRole::Vector, std::array{kv}));
-    LOOM_TRY_VOID(v_bias_.declare("v.bias", WeightRole::Vector, std::array{kv}));
-  }
-  if (c.out_bias) {
-    LOOM_TRY_VOID(o_bias_.declare("o.bias", WeightRole::Vector, std::array{c.output_dim}));
-  }
-  if (c.head_norm) {
-    LOOM_TRY_VOID(q_norm_.declare("q_norm", WeightRole::Vector, std::array{c.head_dim}, {WeightInit::Rule::Ones}));
-    LOOM_TRY_VOID(k_norm_.declare("k_norm", WeightRole::Vector, std::array{c.head_dim}, {WeightInit::Rule::Ones}));
-  }
-  return {};
-}
-
-void Mha::visit_weights(const std::function<void(Weight&)>& visit) {
-  for (Weight* w : {&q_, &k_, &v_, &o_, &q_bias_, &k_bias_, &v_bias_, &o_bias_, &q_norm_, &k_norm_})
-    if (w->declared()) visit(*w);
-}
-
 AttentionConfig Mha::attention_config() const {
-  const float scale = config_.attn_scale != 0 ? static_cast<float>(config_.attn_scale) : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-  return {config_.num_heads, config_.num_kv_heads, config_.head_dim, config_.sliding_window, scale};
+  const MhaConfig& c = config_;
+  return {c.num_heads, c.num_kv_heads, c.head_dim, c.sliding_window, c.attn_scale, c.logit_softcap, c.causal};
 }
 
 Result<Shape> Mha::output_shape(const Shape& input) const {
   if (input.cols() != config_.d_model) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), config_.d_model);
+  if (positions_of(input) > config_.max_seq_len && config_.sliding_window == 0)
+    return fail(Code::ContextFull, "mha: {} positions, max_seq_len is {}", positions_of(input), config_.max_seq_len);
   return input.with_cols(config_.output_dim);
 }
 
@@ -84,24 +38,144 @@ void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
   needs.push_back({slot_, attention_config(), config_.rope, config_.uses_rope});
 }
 
-void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& input, const View& y) const {
+const ConstView* Mha::key_source(const Exec& exec, const Pass& pass, const ConstView& x) const {
+  const ConstView* source = config_.cross ? pass.external : &x;
+  if (source == nullptr) return give_up(exec, {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"}), nullptr;
+  const Shape& s = source->shape;
+  const bool fits = s.cols() == config_.d_model && source->element == x.element && s.rank() == x.shape.rank() &&
+                    std::equal(s.extents().begin(), s.extents().end() - std::min<std::size_t>(2, s.rank()), x.shape.extents().begin());
+  if (!fits)
+    return give_up(exec, {Code::ShapeMismatch, fmt::format("mha: an external input of shape {}, the input has {} and {} features are expected",
+                                                           s.text(), x.shape.text(), config_.d_model)}), nullptr;
+  const std::size_t keys = s.rows();
+  if (pass.mask != nullptr && (pass.mask->shape.elements() != keys || pass.mask->element != x.element))
+    return give_up(exec, {Code::ShapeMismatch, fmt::format("mha: a mask of shape {}, one entry for each of {} keys expected", pass.mask->shape.text(), keys)}),
+           nullptr;
+  return source;
+}
+
+Mha::RopeTablePtr Mha::rope_table(const Exec& exec, std::size_t positions) const {
+  const std::lock_guard lock(rope_mutex_);
+  if (rope_table_ != nullptr && rope_table_->filled() >= positions) return rope_table_;
+  std::size_t wanted = 64;
+  while (wanted < positions) wanted *= 2;
+  auto table = RopeTable::create(config_.rope, wanted);
+  if (!table) return give_up(exec, std::move(table).error()), nullptr;
+  table->fill(wanted);
+  rope_table_ = std::make_shared<const RopeTable>(std::move(*table));  // sessions that use the old one keep it
+  return rope_table_;
+}
+
+void Mha::norm(const Exec& exec, ConstTensor x, const Weight& gain, Tensor y) const {
+  const std::size_t width = gain.elements(), rows = x.rows * x.cols / width;
+  with_element(x.element, [&]<class T>() {
+    const ArenaScope scope(exec.arena);
+    rms_norm(exec, {x.data, rows, width, x.element}, gain.values<T>(exec), config_.rms_norm_eps, {y.data, rows, width, y.element});
+  });
+}
+
+// d holds the gradient behind the norm and then the one before it; `block` counts rows of whole heads.
+void Mha::norm_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& gain, Tensor d, std::size_t block) const {
+  const std::size_t width = gain.elements(), rows = x.rows * x.cols / width;
+  const Tensor each{d.data, rows, width, d.element};
+  void* const gradient = pass.gradients == nullptr ? nullptr : pass.gradients->of(gain);
+  with_element(x.element, [&]<class T>() {
+    const ArenaScope scope(exec.arena);
+    rms_norm_gradient(exec, {x.data, rows, width, x.element}, gain.values<T>(exec), config_.rms_norm_eps, each, each, gradient,
+                      block * (x.cols / width));
+  });
+}
+
+void Mha::forward_cached(const Exec& exec, const Pass& pass, const ConstView& input, const View& y) const {
   const ArenaScope scope(exec.arena);
+  if (!config_.causal) return give_up(exec, {Code::Unsupported, "mha: only causal attention reads a cache"});
   const ConstTensor x = input;
   const Tensor q = exec.arena.tensor(x.rows, q_.rows());
   const Tensor k = exec.arena.tensor(x.rows, k_.rows());
   const Tensor v = exec.arena.tensor(x.rows, v_.rows());
   const Tensor o = exec.arena.tensor(x.rows, q_.rows());
   linear(exec, x, std::array{LinearJob{&q_, &q_bias_, q}, LinearJob{&k_, &k_bias_, k}, LinearJob{&v_, &v_bias_, v}});
-  if (config_.head_norm) {
-    rms_norm(exec, heads_of(q, config_.head_dim), q_norm_.plain(), config_.rms_norm_eps, heads_of(q, config_.head_dim));
-    rms_norm(exec, heads_of(k, config_.head_dim), k_norm_.plain(), config_.rms_norm_eps, heads_of(k, config_.head_dim));
+  if (config_.qk_norm != QkNorm::None) {
+    norm(exec, q, q_norm_, q);
+    norm(exec, k, k_norm_, k);
   }
   if (config_.uses_rope) {
     rope(exec, *pass.rope_tables[slot_], pass.positions, config_.head_dim, q);
     rope(exec, *pass.rope_tables[slot_], pass.positions, config_.head_dim, k);
   }
   attention(exec, attention_config(), q, k, v, pass.runs, pass.caches.subspan(slot_ * pass.runs.size(), pass.runs.size()), o);
+  if (config_.inner_norm) norm(exec, o, inner_norm_, o);
   linear(exec, o, o_, o_bias_, y);
+}
+
+void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  if (!pass.caches.empty()) return forward_cached(exec, pass, x, y);
+  const ConstView* const source = key_source(exec, pass, x);
+  if (source == nullptr) return;
+  const ArenaScope scope(exec.arena, pass.keeps());
+  const std::size_t steps = positions_of(x.shape), keys = positions_of(source->shape), samples = x.shape.rows() / steps;
+  const auto taken = [&](const Shape& like, std::size_t cols) { return exec.arena.view(like.with_cols(cols).value(), x.element); };
+  const View q = taken(x.shape, q_.rows()), k = taken(source->shape, k_.rows()), v = taken(source->shape, v_.rows()), o = taken(x.shape, q_.rows());
+  linear(exec, x, q_, q_bias_, q);
+  linear(exec, *source, std::array{LinearJob{&k_, &k_bias_, k}, LinearJob{&v_, &v_bias_, v}});
+  // What a norm changes, backward wants as it was.
+  View normed_q = q, normed_k = k, normed_o = o;
+  const bool kept = pass.keeps();
+  if (config_.qk_norm != QkNorm::None) {
+    if (kept) normed_q = taken(x.shape, q_.rows()), normed_k = taken(source->shape, k_.rows());
+    norm(exec, q, q_norm_, normed_q);
+    norm(exec, k, k_norm_, normed_k);
+  }
+  if (config_.uses_rope) {
+    const RopeTablePtr table = rope_table(exec, std::max(steps, keys));
+    if (table == nullptr) return;
+    rope_sequences(exec, *table, steps, config_.head_dim, normed_q);
+    rope_sequences(exec, *table, keys, config_.head_dim, normed_k);
+  }
+  sequence_attention(exec, attention_config(), samples, normed_q, normed_k, v, pass.mask == nullptr ? nullptr : pass.mask->data, o);
+  if (config_.inner_norm) {
+    if (kept) normed_o = taken(x.shape, q_.rows());
+    norm(exec, o, inner_norm_, normed_o);
+  }
+  linear(exec, normed_o, o_, o_bias_, y);
+  if (!kept) return;
+  for (const ConstView& view : {x, *source, pass.mask == nullptr ? ConstView{} : *pass.mask}) pass.tape->push(view);
+  for (const View& view : {q, k, v, o, normed_q, normed_k, normed_o}) pass.tape->push(view);
+}
+
+void Mha::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  Tape& tape = *pass.tape;
+  const ConstView normed_o = tape.pop(), normed_k = tape.pop(), normed_q = tape.pop();
+  const ConstView o = tape.pop(), v = tape.pop(), k = tape.pop(), q = tape.pop();
+  const ConstView mask = tape.pop(), source = tape.pop(), x = tape.pop();
+  const std::size_t steps = positions_of(x.shape), keys = positions_of(source.shape), samples = x.shape.rows() / steps;
+  const std::size_t block = block_of(x.shape), key_block = block_of(source.shape);
+  const View d_o = exec.arena.view(o.shape, x.element);
+  linear_backward(exec, pass, normed_o, o_, o_bias_, dy, d_o, block);
+  if (config_.inner_norm) norm_backward(exec, pass, o, inner_norm_, d_o, block);
+  const View dq = exec.arena.view(q.shape, x.element), dk = exec.arena.view(k.shape, x.element), dv = exec.arena.view(v.shape, x.element);
+  sequence_attention_backward(exec, attention_config(), samples, normed_q, normed_k, v, mask.data, d_o, dq, dk, dv);
+  if (config_.uses_rope) {
+    const RopeTablePtr table = rope_table(exec, std::max(steps, keys));
+    if (table == nullptr) return;
+    rope_sequences(exec, *table, steps, config_.head_dim, dq, true);
+    rope_sequences(exec, *table, keys, config_.head_dim, dk, true);
+  }
+  if (config_.qk_norm != QkNorm::None) {
+    norm_backward(exec, pass, q, q_norm_, dq, block);
+    norm_backward(exec, pass, k, k_norm_, dk, key_block);
+  }
+  linear_backward(exec, pass, x, q_, q_bias_, dq, dx, block);
+  // The gradient of keys and values goes to x, or to the second input where it is wanted (a plan counts it always).
+  View d_source = dx;
+  if (config_.cross) {
+    d_source = {nullptr, source.shape, x.element};
+    if (pass.d_external != nullptr) d_source = *pass.d_external;
+    else if (exec.rehearsal()) d_source = exec.arena.view(source.shape, x.element);
+  }
+  linear_backward(exec, pass, source, k_, k_bias_, dk, d_source, key_block, true);
+  linear_backward(exec, pass, source, v_, v_bias_, dv, d_source, key_block, true);
 }
 
 }  // namespace loom

@@ -1,6 +1,8 @@
 #include "layers/swiglu/swiglu.h"
 
 #include "layers/activation_fields.h"
+#include "ops/norm/norm.h"
+#include "ops/norm/norm.h"
 
 namespace loom {
 
@@ -9,6 +11,8 @@ void Swiglu::fields(FieldVisitor& visit) {
   visit("output_height|intermediate_size", config_.output_height, {1});
   visit("bias", config_.bias);
   visit_activation(visit, config_.activation);
+  visit("inner_norm", config_.inner_norm);
+  visit("rms_norm_eps", config_.rms_norm_eps);
 }
 
 Result<void> Swiglu::build() {
@@ -17,6 +21,9 @@ Result<void> Swiglu::build() {
   LOOM_TRY_VOID(gate_.declare("gate.weight", WeightRole::Matrix, std::array{n, d}, {Rule::Glorot, d, n}));
   LOOM_TRY_VOID(up_.declare("up.weight", WeightRole::Matrix, std::array{n, d}, {Rule::Glorot, d, n}));
   LOOM_TRY_VOID(down_.declare("down.weight", WeightRole::Matrix, std::array{d, n}, {Rule::Glorot, n, d}));
+  if (config_.inner_norm) {
+    LOOM_TRY_VOID(inner_norm_.declare("inner_norm", WeightRole::Vector, std::array{n}, {Rule::Ones}));
+  }
   if (!config_.bias) return {};
   LOOM_TRY_VOID(gate_bias_.declare("gate.bias", WeightRole::Vector, std::array{n}));
   LOOM_TRY_VOID(up_bias_.declare("up.bias", WeightRole::Vector, std::array{n}));
@@ -24,7 +31,7 @@ Result<void> Swiglu::build() {
 }
 
 void Swiglu::visit_weights(const std::function<void(Weight&)>& visit) {
-  for (Weight* w : {&gate_, &up_, &down_, &gate_bias_, &up_bias_, &down_bias_})
+  for (Weight* w : {&gate_, &up_, &down_, &gate_bias_, &up_bias_, &down_bias_, &inner_norm_})
     if (w->declared()) visit(*w);
 }
 
@@ -41,18 +48,29 @@ void Swiglu::forward(const Exec& exec, const Pass& pass, const ConstView& x, con
   linear(exec, x, std::array{LinearJob{&gate_, &gate_bias_, gate}, LinearJob{&up_, &up_bias_, up}});
   const Tensor hidden = pass.keeps() ? exec.arena.tensor(rows, n, x.element) : gate;
   gated(exec, config_.activation, gate, up, hidden);
-  linear(exec, hidden, down_, down_bias_, y);
+  Tensor normed = hidden;
+  if (config_.inner_norm) {
+    if (pass.keeps()) normed = exec.arena.tensor(rows, n, x.element);
+    with_element(x.element, [&]<class T>() { rms_norm(exec, hidden, inner_norm_.values<T>(exec), config_.rms_norm_eps, normed); });
+  }
+  linear(exec, normed, down_, down_bias_, y);
   if (!pass.keeps()) return;
   pass.tape->push(x);
-  for (const Tensor& t : {gate, up, hidden}) pass.tape->push({t.data, x.shape.with_cols(n).value(), x.element});
+  for (const Tensor& t : {gate, up, hidden, normed}) pass.tape->push({t.data, x.shape.with_cols(n).value(), x.element});
 }
 
 void Swiglu::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(exec.arena);
-  const ConstView hidden = pass.tape->pop(), up = pass.tape->pop(), gate = pass.tape->pop(), x = pass.tape->pop();
+  const ConstView normed = pass.tape->pop(), hidden = pass.tape->pop(), up = pass.tape->pop(), gate = pass.tape->pop(), x = pass.tape->pop();
   const std::size_t block = rows_of_block(x.shape);
   const View dhidden = exec.arena.view(hidden.shape, x.element);
-  linear_backward(exec, pass, hidden, down_, down_bias_, dy, dhidden, block);
+  linear_backward(exec, pass, normed, down_, down_bias_, dy, dhidden, block);
+  if (config_.inner_norm) {
+    void* const gradient = pass.gradients == nullptr ? nullptr : pass.gradients->of(inner_norm_);
+    with_element(x.element, [&]<class T>() {
+      rms_norm_gradient(exec, hidden, inner_norm_.values<T>(exec), config_.rms_norm_eps, dhidden, dhidden, gradient, block);
+    });
+  }
   const View dgate = exec.arena.view(hidden.shape, x.element), dup = exec.arena.view(hidden.shape, x.element);
   gated_backward(exec, config_.activation, gate, up, dhidden, dgate, dup);
   linear_backward(exec, pass, x, gate_, gate_bias_, dgate, dx, block);

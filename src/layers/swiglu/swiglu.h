@@ -1,5 +1,5 @@
 #pragma once
-// y = Wd (act(Wg x + bg) * (Wu x + bu)) + bd. Wg, Wu [n, d], Wd [d, n]; engine 3.9 (Shazeer 2020).
+// y = Wd h + bd, h = act(Wg x + bg) * (Wu x + bu), normed (RMS) if asked. Wg, Wu [n, d], Wd [d, n]; engine 3.9 (Shazeer 2020).
 
 #include "layers/linear.h"
 
@@ -9,6 +9,8 @@ struct SwigluConfig {
   std::size_t input_height = 0, output_height = 0;  // d and n
   bool bias = false;
   ActivationFn activation = Activation::Silu;
+  bool inner_norm = false;
+  double rms_norm_eps = 1e-6;
 };
 
 class Swiglu final : public Layer {
@@ -25,7 +27,7 @@ class Swiglu final : public Layer {
 
  private:
   SwigluConfig config_;
-  Weight gate_, up_, down_, gate_bias_, up_bias_, down_bias_;
+  Weight gate_, up_, down_, gate_bias_, up_bias_, down_bias_, inner_norm_;
 };
 
 }  // namespace loom

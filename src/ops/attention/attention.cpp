@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/checked.h"
 #include "ops/all.h"
@@ -74,10 +75,18 @@ void KvCache::forget(std::size_t begin, std::size_t end) {
     }
 }
 
+template <class T>
+T attention_scale(const AttentionConfig& config) {
+  return config.scale != 0 ? static_cast<T>(config.scale) : T{1} / std::sqrt(static_cast<T>(config.head_dim));
+}
+template float attention_scale<float>(const AttentionConfig&);
+template double attention_scale<double>(const AttentionConfig&);
+
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v, std::span<const SequenceRows> runs,
                std::span<KvCache* const> caches, Tensor out) {
   const AttentionKernels& kernels = exec.kernels.attention;
   const std::size_t dim = config.head_dim, group = config.heads / config.kv_heads;
+  const auto scale = attention_scale<float>(config), softcap = static_cast<float>(config.softcap);
   std::size_t last = 0;
   for (const SequenceRows& run : runs) last = run.position + run.count > last ? run.position + run.count : last;
   const ArenaScope scope(exec.arena);
@@ -121,7 +130,7 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
       outputs[i] = out.row(runs[s].first + row) + head * dim;
       positions[i] = static_cast<std::uint32_t>(runs[s].position + row);
     }
-    kernels.attend({&config, caches[s], first_head / group, count, inputs.data(), outputs.data(), positions.data(),
+    kernels.attend({&config, scale, softcap, caches[s], first_head / group, count, inputs.data(), outputs.data(), positions.data(),
                     memory + static_cast<std::size_t>(worker) * scratch});
   };
   // A single short row is done sooner than a worker wakes.

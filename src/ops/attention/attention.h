@@ -1,8 +1,8 @@
 #pragma once
 // Causal attention over a cache of keys and values (Vaswani et al. 2017; grouped heads: Ainslie et al. 2023).
-//   s_j = scale * dot(q, k_j) for visible j;  p = softmax(s);  o = sum_j p_j v_j
+//   s_j = scale * dot(q, k_j) for visible j, or c tanh(s_j / c) with a softcap c;  p = softmax(s);  o = sum_j p_j v_j
 // Orders: dot by chain64 over the head; the sum of exp by lanes16 over absolute positions; o by chain64 over absolute positions, so
-// chunked prefill, one-token decode, batches and restored caches agree. Snapped: s, s - max, exp, p, o.
+// chunked prefill, one-token decode, batches and restored caches agree. Snapped: s and each step of the cap, s - max, exp, p, o.
 // Visible to a row at position t: j <= t, and j > t - window when window > 0.
 
 #include <cstdint>
@@ -54,7 +54,9 @@ struct SequenceRows {
 struct AttentionConfig {
   std::size_t heads = 0, kv_heads = 0, head_dim = 0;
   std::size_t window = 0;
-  float scale = 0;   // 1 / sqrt(head_dim) unless a model says otherwise
+  double scale = 0;     // 0: 1 / sqrt(head_dim)
+  double softcap = 0;   // 0: none
+  bool causal = true;   // what reads a cache is
 };
 
 // Appends k, v [rows, kv_heads * head_dim] to the caches, then attends with q [rows, heads * head_dim] into out (same shape).
@@ -62,9 +64,14 @@ struct AttentionConfig {
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v, std::span<const SequenceRows> runs,
                std::span<KvCache* const> caches, Tensor out);
 
+// The scale in the arithmetic of T.
+template <class T>
+T attention_scale(const AttentionConfig& config);
+
 // Kernel side: up to kTileTokens queries of one kv head, each one row and head.
 struct AttentionTask {
   const AttentionConfig* config;
+  float scale, softcap;
   KvCache* cache;
   std::size_t kv_head;
   std::size_t count;                    // queries

@@ -27,7 +27,7 @@ LOOM_INLINE I32x16 visible_lanes(const F32x16& numbers, std::size_t position, Vi
 template <int T>
 void scores(const AttentionTask& task, const float* packed, std::size_t first_block, std::size_t blocks, std::size_t stride, float* out) {
   const std::size_t dim = task.config->head_dim;
-  const F32x16 scale = splat(task.config->scale);
+  const F32x16 scale = splat(task.scale);
   for (std::size_t b = 0; b < blocks; ++b) {
     const auto* keys = reinterpret_cast<const std::byte*>(task.cache->keys(task.kv_head, first_block + b));
     for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel, keys += dim * 64) {
@@ -58,6 +58,12 @@ void softmax(float* s, std::size_t base, std::size_t n, Visible visible) {
   }
   const F32x16 total = splat(fold(sum));
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(load(s + i) / total));
+}
+
+// s = c tanh(s / c).
+void cap(float* s, std::size_t n, float softcap) {
+  const F32x16 c = splat(softcap);
+  for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
 template <int T>
@@ -92,6 +98,7 @@ void attend_tile(const AttentionTask& task) {
   float* const s = packed + T * dim;
   for (int t = 0; t < T; ++t) __builtin_memcpy(packed + t * dim, task.queries[t], dim * sizeof(float));
   scores<T>(task, packed, first_block, blocks, stride, s);
+  if (task.softcap != 0) cap(s, T * stride, task.softcap);
   for (int t = 0; t < T; ++t) softmax(s + t * stride, first_block * kCacheBlock, stride, visible(t));
   values<T>(task, s, first_block, blocks, stride);
 }

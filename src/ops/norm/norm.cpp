@@ -1,5 +1,6 @@
 #include "ops/norm/norm.h"
 
+#include "ops/elementwise/elementwise.h"
 #include <algorithm>
 
 #include "ops/all.h"
@@ -144,6 +145,15 @@ void batch_norm_backward(const Exec& exec, ConstTensor dy, ConstTensor xh, const
                                                part_of<T>(mean_dy, first), part_of<T>(mean_dot, first), channels, s.positions, dx.as<T>() + at);
     });
   });
+}
+
+void rms_norm_gradient(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor dx, void* dgamma, std::size_t block) {
+  const ArenaScope scope(exec.arena);
+  const Tensor xh = exec.arena.tensor(x.rows, x.cols, x.element), gradient = exec.arena.tensor(x.rows, x.cols, x.element);
+  rms_norm_backward(exec, x, gamma, eps, dy, xh, gradient);
+  const ConstTensor normed = xh;
+  if (dgamma != nullptr) add_channel_sums(exec, {x.rows, x.cols, 1}, dy, &normed, block, dgamma);
+  copy(exec, gradient, dx);
 }
 
 }  // namespace loom

@@ -19,6 +19,8 @@ void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* 
 // xh is written too; dx may have no data. No two of the tensors share memory.
 void rms_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh, Tensor dx);
 void layer_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh, Tensor dx);
+// Both gradients of an rms_norm inside a layer: dx may be dy's memory, dgamma may be null and is added to in blocks of `block` rows.
+void rms_norm_gradient(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor dx, void* dgamma, std::size_t block);
 // y[n] = gamma[n] + offset.
 void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_t n, Element element, void* y);
 

@@ -43,13 +43,18 @@ float to_table(double v) {
 
 }  // namespace
 
-Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positions) {
+Result<void> RopeTable::check(const RopeConfig& c) {
   if (c.dim == 0 || c.dim % 2 != 0) return fail(Code::InvalidConfig, "rope: {} rotated elements given, expected a positive even number", c.dim);
   if (!(c.theta > 1) || !(c.factor > 0) || !(c.low_freq_factor > 0) || !(c.high_freq_factor > c.low_freq_factor) || !(c.original_max_positions > 0))
     return fail(Code::InvalidConfig, "rope: theta {}, factor {}, low {} and high {} frequency factors, {} original positions are no usable set",
                 c.theta, c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_positions);
   if (!c.divisors.empty() && c.divisors.size() != c.dim / 2)
     return fail(Code::ShapeMismatch, "rope: {} frequency divisors given, expected {}", c.divisors.size(), c.dim / 2);
+  return {};
+}
+
+Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positions) {
+  LOOM_TRY_VOID(check(c));
   RopeTable t;
   t.dim_ = c.dim;
   t.max_positions_ = max_positions;
@@ -81,11 +86,27 @@ void RopeTable::fill(std::size_t positions) {
   }
 }
 
-void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim, Tensor x) {
-  for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
-    for (std::size_t h = 0; h < x.cols; h += head_dim)
-      exec.kernels.rope.rotate(table.row(positions[r]), table.dim(), table.interleaved(), x.row(r) + h);
+namespace {
+
+// Every row at the position that `position_of` gives for it.
+template <class F>
+void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim, Tensor x, bool back, F&& position_of) {
+  with_element(x.element, [&]<class T>() {
+    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+      for (std::size_t h = 0; h < x.cols; h += head_dim)
+        exec.kernels.rope.of<T>().rotate(table.row(position_of(r)), table.dim(), table.interleaved(), back, x.row<T>(r) + h);
+    });
   });
+}
+
+}  // namespace
+
+void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim, Tensor x) {
+  rotate_rows(exec, table, head_dim, x, false, [&](std::size_t r) { return positions[r]; });
+}
+
+void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x, bool back) {
+  rotate_rows(exec, table, head_dim, x, back, [&](std::size_t r) { return r % steps; });
 }
 
 }  // namespace loom

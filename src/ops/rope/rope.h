@@ -13,7 +13,8 @@
 namespace loom {
 
 struct RopeConfig {
-  enum class Scaling : std::uint8_t { None, Linear, Llama3, Yarn };
+  // The last two are known by name only.
+  enum class Scaling : std::uint8_t { None, Linear, Llama3, Yarn, Dynamic, Longrope };
   std::size_t dim = 0;                 // R, even: how many elements of a head are rotated
   double theta = 10000.0;
   bool interleaved = false;
@@ -29,11 +30,13 @@ struct RopeConfig {
 // Sines and cosines of positions [0, filled), grown as a session reaches them; memory for all positions is reserved at once.
 class RopeTable {
  public:
-  // InvalidConfig for an odd dim or factors that are not positive.
+  // What create() asks of a configuration. InvalidConfig for an odd dim or factors that are not positive.
+  static Result<void> check(const RopeConfig& config);
   static Result<RopeTable> create(const RopeConfig& config, std::size_t max_positions);
   void fill(std::size_t positions);
   const float* row(std::size_t position) const { return memory_.as<float>() + position * dim_; }  // dim/2 cosines, dim/2 sines
   std::size_t dim() const { return dim_; }
+  std::size_t filled() const { return filled_; }
   bool interleaved() const { return interleaved_; }
 
  private:
@@ -46,9 +49,12 @@ class RopeTable {
 
 // x [rows, heads * head_dim] at positions[row].
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim, Tensor x);
+// The same with positions that start at 0 every `steps` rows; `back` turns the other way, which is what gradients need.
+void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x, bool back = false);
 
+template <class T>
 struct RopeKernels {
-  void (*rotate)(const float* cos_sin, std::size_t dim, bool interleaved, float* x);  // one head
+  void (*rotate)(const float* cos_sin, std::size_t dim, bool interleaved, bool back, T* x);  // one head
 };
 
 }  // namespace loom
