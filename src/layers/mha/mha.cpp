@@ -6,7 +6,6 @@
 #include "ops/attention/sequence_attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
-#include "ops/norm/norm.h"
 
 namespace loom {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "layers/activation_fields.h"
 #include "ops/norm/norm.h"
-#include "ops/norm/norm.h"
 
 namespace loom {
 

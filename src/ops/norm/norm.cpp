@@ -1,9 +1,9 @@
 #include "ops/norm/norm.h"
 
-#include "ops/elementwise/elementwise.h"
 #include <algorithm>
 
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 
 namespace loom {
