@@ -10,7 +10,9 @@
 #include "layers/embedding/embedding.h"
 #include "layers/layernorm/layernorm.h"
 #include "layers/mha/mha.h"
+#include "layers/parallel/parallel.h"
 #include "layers/pool/pool.h"
+#include "layers/residual/residual.h"
 #include "layers/rmsnorm/rmsnorm.h"
 #include "layers/sequential/sequential.h"
 #include "layers/swiglu/swiglu.h"
@@ -36,7 +38,9 @@ constexpr std::array kKinds = {
     LayerKind{11, "convtransposed2", "convtransposed2d|convtranspose2d", make<Conv, std::size_t{2}, true>},
     LayerKind{12, "convtransposed3", "convtransposed3d|convtranspose3d", make<Conv, std::size_t{3}, true>},
     LayerKind{13, "embedding", "", make<Embedding>},
+    LayerKind{16, "parallel", "", make<Parallel>},
     LayerKind{17, "sequential", "", make<Sequential>},
+    LayerKind{18, "residual", "", make<Residual>},
     LayerKind{21, "maxpool", "", make<Pool, false>},
     LayerKind{22, "avgpool", "", make<Pool, true>},
     LayerKind{28, "activation", "", make<ActivationLayer>},

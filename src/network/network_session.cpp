@@ -18,6 +18,8 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
     s->pass_.tape = &s->tape_;
     s->pass_.gradients = &s->gradients_;
   }
+  s->cells_.resize(network.num_cell_sources()), s->d_cells_.resize(network.num_cell_sources());
+  s->pass_.cells = s->cells_, s->pass_.d_cells = s->d_cells_;
   s->pass_.seed = network.settings.seed;
   return s;
 }

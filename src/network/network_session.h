@@ -58,6 +58,8 @@ class NetworkSession {
   Arena arena_;
   Tape tape_;
   Gradients gradients_;
+  std::vector<ConstView> cells_;  // outputs that links and skips want
+  std::vector<View> d_cells_;
   Pass pass_;
   std::optional<Shape> input_;
   Shape output_;

@@ -23,6 +23,7 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit.choice("activation_quant", c.encoding.activation_quant, {"auto", "none"});
   visit("init", c.init);
   visit("init_scale", c.init_scale);
+  visit("scatter_to", c.scatter_to);
 }
 
 void read_weights(Layer& layer, const Json& weights, const std::function<void(Code, const std::string&)>& complain) {

@@ -6,6 +6,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/mix/mix.h"
 #include "ops/norm/norm.h"
 #include "ops/rope/rope.h"
 
@@ -18,6 +19,7 @@ struct KernelTable {
   AttentionKernels attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
+  PerElement<MixKernels> mix;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.
