@@ -65,6 +65,8 @@ class Weight {
   Result<void> morph(const Encoding& encoding);
   // Panels as they are, without a master.
   Result<void> inject(MatrixPtr matrix);
+  // The other weight's values, exactly and in its type; versions are immutable, so that the copy may share them. ShapeMismatch.
+  Result<void> copy_from(const Weight& other);
   // Shares values and gradients with another weight of the same extents, which must outlive this one.
   Result<void> tie(Weight& owner);
   // Frees the master if the active version holds the values; ensure_master() decodes it again.

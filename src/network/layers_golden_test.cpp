@@ -142,7 +142,7 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "parallel", "sequential"), [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom
