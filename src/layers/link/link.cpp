@@ -48,7 +48,7 @@ Result<Shape> Link::fed_shape(const Shape& input, const Shape& target) const {
   if (merge_ == Merge::Add && !(input == target))
     return fail(Code::ShapeMismatch, "link: the target's output has shape {}, the input it is added to {}", target.text(), input.text());
   if (merge_ == Merge::Concat) {
-    if (input.rank() != target.rank() || !(input.with_cols(1) == target.with_cols(1)))
+    if (input.rank() != target.rank() || !(*input.with_cols(1) == *target.with_cols(1)))
       return fail(Code::ShapeMismatch, "link: the target's output has shape {}, the input it is put behind {}", target.text(), input.text());
     LOOM_TRY(merged, input.with_cols(input.cols() + target.cols()));
   }
