@@ -159,7 +159,7 @@ Result<int> run_morph(const MorphOptions& o) {
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
   const std::size_t before = network.resident_bytes();
-  LOOM_TRY_VOID(network.morph(dtype));
+  LOOM_TRY_VOID(network.morph_all(dtype));
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
   if (o.common.json) {

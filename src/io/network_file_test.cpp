@@ -60,18 +60,18 @@ TEST(NetworkFile, D_21_D_23_morph_leaves_the_master_and_release_decodes_it) {
   auto made = network_from_json(spec_of("float32"));
   ASSERT_TRUE(made);
   const std::vector<float> exact = output_of(made->network);
-  ASSERT_TRUE(made->network.morph(DType::int8));
+  ASSERT_TRUE(made->network.morph_all(DType::int8));
   const std::vector<float> bytes = output_of(made->network);
   EXPECT_NE(bytes, exact);
-  ASSERT_TRUE(made->network.morph(DType::int4));  // from the master, not from the bytes
+  ASSERT_TRUE(made->network.morph_all(DType::int4));  // from the master, not from the bytes
   auto direct = network_from_json(spec_of("float32"));
-  ASSERT_TRUE(direct->network.morph(DType::int4));
+  ASSERT_TRUE(direct->network.morph_all(DType::int4));
   EXPECT_EQ(output_of(made->network), output_of(direct->network));
-  ASSERT_TRUE(made->network.morph(DType::int8));
+  ASSERT_TRUE(made->network.morph_all(DType::int8));
   EXPECT_EQ(output_of(made->network), bytes);
-  ASSERT_TRUE(made->network.morph(DType::float32));
+  ASSERT_TRUE(made->network.morph_all(DType::float32));
   EXPECT_EQ(output_of(made->network), exact);
-  ASSERT_TRUE(made->network.morph(DType::int8));
+  ASSERT_TRUE(made->network.morph_all(DType::int8));
   made->network.release_masters();
   EXPECT_EQ(output_of(made->network), bytes);
 }

@@ -14,11 +14,13 @@
 #include "layers/kmeans/kmeans.h"
 #include "layers/layernorm/layernorm.h"
 #include "layers/mha/mha.h"
+#include "layers/parallel/parallel.h"
 #include "layers/permute/permute.h"
 #include "layers/pool/pool.h"
 #include "layers/position_embedding/position_embedding.h"
-#include "layers/reshape/reshape.h"
 #include "layers/recurrent/recurrent.h"
+#include "layers/reshape/reshape.h"
+#include "layers/residual/residual.h"
 #include "layers/rmsnorm/rmsnorm.h"
 #include "layers/sequential/sequential.h"
 #include "layers/softmax/softmax.h"
@@ -49,7 +51,9 @@ constexpr std::array kKinds = {
     LayerKind{13, "embedding", "", make<Embedding>},
     LayerKind{14, "kmeans", "", make<Kmeans>},
     LayerKind{15, "softmax", "", make<Softmax>},
+    LayerKind{16, "parallel", "", make<Parallel>},
     LayerKind{17, "sequential", "", make<Sequential>},
+    LayerKind{18, "residual", "", make<Residual>},
     LayerKind{20, "gru", "", make<Recurrent, RecurrentKind::Gru>},
     LayerKind{21, "maxpool", "", make<Pool, false>},
     LayerKind{22, "avgpool", "", make<Pool, true>},

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -25,6 +26,13 @@ struct AxisSizes {
   std::size_t at(std::size_t axis, std::size_t fallback) const { return values.empty() ? fallback : values.size() == 1 ? values[0] : values[axis]; }
 };
 
+// Where a residual child takes its skip from (engine V-31): "previous", "none", "external", the index of a child, or [z, y, x, l].
+struct SkipFrom {
+  enum class Kind : std::uint8_t { Default, Previous, None, External, Child, Cell } kind = Kind::Default;
+  std::size_t child = 0;
+  std::array<std::size_t, 4> cell{};
+};
+
 struct SizeRange {
   std::size_t min = 0, max = 0x7fffffff;
 };
@@ -42,23 +50,24 @@ class FieldVisitor {
   virtual void operator()(std::string_view keys, std::vector<std::size_t>& value) = 0;
   virtual void operator()(std::string_view keys, std::vector<std::int64_t>& value) = 0;
   virtual void operator()(std::string_view keys, std::vector<bool>& value) = 0;
+  virtual void operator()(std::string_view keys, SkipFrom& value) = 0;
   // Children with settings of their own; their paths are `key`.i or `key`.
   virtual void operator()(std::string_view keys, std::vector<LayerPtr>& children) = 0;
   virtual void operator()(std::string_view keys, LayerPtr& child) = 0;
   // An object with fields of its own.
   virtual void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) = 0;
 
-  // One of a list of names.
+  // One of a list of names; `unknown` is the error of any other.
   template <class E>
-  void choice(std::string_view keys, E& value, std::initializer_list<std::string_view> names) {
+  void choice(std::string_view keys, E& value, std::initializer_list<std::string_view> names, Code unknown = Code::UnknownName) {
     auto index = static_cast<std::size_t>(value);
-    choose(keys, index, {names.begin(), names.size()});
+    choose(keys, index, {names.begin(), names.size()}, unknown);
     value = static_cast<E>(index);
   }
 
  protected:
   // Names may have aliases, separated by '|'.
-  virtual void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) = 0;
+  virtual void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code unknown) = 0;
 };
 
 }  // namespace loom

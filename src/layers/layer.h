@@ -107,7 +107,8 @@ struct Pass {
   const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
   const ConstView* mask = nullptr;                 // [samples, keys] of the same element type: a key whose entry is not above 0 is seen by nobody
   const View* d_external = nullptr;                // its gradient, added to
-  const ConstView* mask = nullptr;                 // above 0 where an entry is seen: entries of a masked softmax, [rows, n]
+  std::span<ConstView> cells;                // outputs that links and skips want, by number; without data until the cell has run
+  std::span<View> d_cells;                   // their gradients, added to
 
   bool keeps() const { return tape != nullptr; }
 };
@@ -129,6 +130,18 @@ struct CommonSettings {
   Encoding encoding;
   std::string init;        // empty: the network's
   double init_scale = 0;   // 0: the network's
+  std::vector<std::size_t> scatter_to;  // of a branch of grid_scatter: [z, y, x]
+};
+
+class Layer;
+class Link;
+class Residual;
+
+// An output of another cell: `slot` is its number in Pass::cells, given at prepare().
+struct CellSource {
+  std::array<std::size_t, 4> address{};
+  std::size_t slot = 0;
+  bool prepared = false;
 };
 
 class Layer {
@@ -151,6 +164,14 @@ class Layer {
   virtual void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
   // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.
   virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
+
+  // Kinds that containers and the network treat in a way of their own.
+  virtual Link* as_link() { return nullptr; }
+  virtual Residual* as_residual() { return nullptr; }
+  const Link* as_link() const { return const_cast<Layer*>(this)->as_link(); }
+  const Residual* as_residual() const { return const_cast<Layer*>(this)->as_residual(); }
+  // The operation whose output this layer's output is: the last child of a sequence, the target of a link.
+  virtual const Layer& last_operation() const { return *this; }
 
   CommonSettings common;
   std::uint32_t site = 0;  // of random streams: the layer's path, set at prepare() (engine N-08)

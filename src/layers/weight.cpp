@@ -277,6 +277,18 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
   return {};
 }
 
+Result<void> Weight::copy_from(const Weight& other) {
+  const Weight& from = other.owner();
+  if (!(from.shape_ == shape_) || from.role_ != role_ || from.parts_ != parts_)
+    return fail(Code::ShapeMismatch, "{} of shape {} cannot take the values of {} of shape {}", name_, shape_.text(), from.name_, from.shape_.text());
+  master_ = from.master_, master64_ = from.master64_, encoding_ = from.encoding_;
+  active_ = from.active_;  // encoders make new versions and leave old ones as they are
+  versions_.clear();
+  if (active_ != nullptr) versions_.push_back(active_);
+  find_plain();
+  return {};
+}
+
 Result<void> Weight::tie(Weight& owner) {
   Weight& last = owner.tied_ != nullptr ? *owner.tied_ : owner;
   if (!(last.shape_ == shape_)) return fail(Code::ShapeMismatch, "{} of shape {} is tied to {} of shape {}", name_, shape_.text(), last.name_, last.shape_.text());

@@ -74,6 +74,8 @@ class Weight {
   // Empty where there is none.
   std::span<const float> master() const { return owner().master_; }
   std::span<const double> master64() const { return owner().master64_; }
+  // The other weight's values, exactly and in its type; versions are immutable, so that the copy may share them. ShapeMismatch.
+  Result<void> copy_from(const Weight& other);
   // Shares values and gradients with another weight of the same extents, which must outlive this one.
   Result<void> tie(Weight& owner);
   // Frees the master if the active version holds the values; ensure_master() decodes it again.

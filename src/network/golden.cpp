@@ -36,6 +36,10 @@ const std::vector<GoldenLayer>& cases() {
       {"swiglu inner", R"({"type":"swiglu","input_height":33,"output_height":70,"activation":"relu2","inner_norm":true})", {17, 33}},
       {"mha", R"({"type":"mha","d_model":36,"num_heads":4,"num_kv_heads":2,"head_dim":18,"output_dim":20,"bias":true,"qk_norm":"head","inner_norm":true,"rope_style":"interleaved","partial_rotary_factor":0.5,"sliding_window":66,"logit_softcap":2})", {3, 75, 36}},
       {"mha plain", R"({"type":"mha","d_model":36,"num_heads":3,"causal":false,"qk_norm":"full"})", {17, 5, 36}},
+      {"parallel concat", R"({"type":"parallel","parallel_branches":[{"type":"dense","input_height":19,"output_height":7,"activation":"tanh"},{"type":"dense","input_height":19,"output_height":18}]})", {17, 19}},
+      {"parallel grid_scatter", R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":2},"scatter_layout":"channels_first","parallel_branches":[{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]},{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]}]})", {17, 19}},
+      {"parallel filter", R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_temperature":0.7,"filter_gate":{"type":"dense","input_height":19,"output_height":3},"parallel_branches":[{"type":"dense","input_height":19,"output_height":70},{"type":"dense","input_height":19,"output_height":70,"activation":"gelu"},{"type":"dense","input_height":19,"output_height":70}]})", {17, 19}},
+      {"residual", R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":33,"output_height":33},{"type":"residual"},{"type":"dense","input_height":33,"output_height":33,"activation":"silu"},{"type":"residual","skip_from":0}]})", {17, 33}},
       {"rmsnorm", R"({"type":"rmsnorm","input_height":37})", {18, 37}},
       {"layernorm", R"({"type":"layernorm","input_height":37})", {18, 37}},
       {"groupnorm", R"({"type":"groupnorm","input_height":38,"num_groups":2})", {18, 38, 3, 2}},
@@ -78,11 +82,18 @@ std::string digest_of(std::span<const float> values) {
   return to_hex(hash.finish());
 }
 
+// The type on every layer of a spec, children included.
+void set_type(Json& spec, std::string_view type) {
+  if (!spec.is_structured()) return;
+  for (Json& inner : spec) set_type(inner, type);
+  if (spec.is_object() && spec.contains("type")) spec["dtype"] = std::string(type);
+}
+
 // Adds the lines of one case in one type: the output, then the gradients of input and weights together.
 Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, std::string& table) {
   const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
   LOOM_TRY(Json spec, parse_json(c.spec));
-  if (c.typed) spec["dtype"] = std::string(name(dtype));
+  if (c.typed) set_type(spec, name(dtype));
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));

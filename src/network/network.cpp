@@ -1,7 +1,9 @@
 #include "network/network.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "layers/link/link.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -36,6 +38,8 @@ Address Network::address_of(std::size_t index) const {
 
 Result<void> Network::place(const Address& address, LayerPtr layer) {
   LOOM_TRY(const std::size_t index, index_of(address));
+  for (Link* link : links_) link->unresolve();  // their targets may be what is replaced
+  links_.clear();
   cells_[index].layer = std::move(layer);
   return {};
 }
@@ -66,7 +70,9 @@ Result<void> Network::initialise() {
   return {};
 }
 
-Result<void> Network::morph(DType dtype) {
+Result<void> Network::morph_all(DType dtype) {
+  if (static_cast<std::size_t>(dtype) >= kNumTypes)
+    return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to", static_cast<int>(dtype), kNumTypes);
   std::optional<Error> error;
   const auto each = [&](auto&& change) {
     visit_weights([&](const std::string& path, Weight& w, Layer& layer) {
@@ -95,96 +101,129 @@ void Network::release_masters() {
 
 Result<void> Network::prepare(const Shape& input) {
   shape_after_.clear();
-  state_needs_.clear();
+  LOOM_TRY_VOID(resolve_links());
+  std::vector<ConstView> outputs(sources_.size());
   Shape shape = input;
-  std::size_t next_state = 0, next_weight = 0;
+  std::size_t next_source = 0;
   std::string disabled;  // the last cell that passed its input through although it holds a layer
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (cells_[i].layer) {
-      visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
-        layer.site = random_site(place);
-        layer.assign_state(next_state, state_needs_);
-        layer.visit_weights([&](Weight& w) {
-          if (!w.is_tied()) w.set_slot(next_weight++);
-        });
-      });
-      if (cells_[i].layer->common.is_disabled) disabled = place_text(i);
-    }
+    if (cells_[i].layer && cells_[i].layer->common.is_disabled) disabled = place_text(i);
     if (cells_[i].runs()) {
-      auto out = cells_[i].layer->output_shape(shape);
+      auto out = shape_behind(i, shape, outputs);
       if (!out) {
         if (!disabled.empty()) out.error().message += fmt::format(" ({} is disabled and passes its input through)", disabled);
         return at(place_text(i), std::move(out).error());
       }
       shape = *out;
     }
+    if (is_source(i, next_source)) outputs[next_source++].shape = shape;
     shape_after_.push_back(shape);
   }
   return {};
 }
 
+Result<Shape> Network::shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> outputs) const {
+  const Link* link = cells_[cell].layer->as_link();
+  if (link == nullptr || !link->feeds()) return cells_[cell].layer->output_shape(input);
+  if (!link->source().prepared || link->source().slot >= outputs.size()) return fail(Code::InvalidState, "link: its target is not at hand; Network::prepare() resolves links");
+  return link->fed_shape(input, outputs[link->source().slot].shape);
+}
+
 Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::size_t end) const {
+  std::vector<ConstView> outputs(sources_.size());
   Shape shape = input;
+  std::size_t next_source = 0;
+  while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
   for (std::size_t i = begin; i < end; ++i) {
-    if (!cells_[i].runs()) continue;
-    auto out = cells_[i].layer->output_shape(shape);
-    if (!out) return at(place_text(i), std::move(out).error());
-    shape = *out;
+    if (cells_[i].runs()) {
+      auto out = shape_behind(i, shape, outputs);
+      if (!out) return at(place_text(i), std::move(out).error());
+      shape = *out;
+    }
+    if (is_source(i, next_source)) outputs[next_source++].shape = shape;
   }
   return shape;
 }
 
 // Elements of the largest tensor behind a cell of [begin, end). Shapes were checked at prepare().
-std::size_t Network::widest_output(const Shape& input, std::size_t begin, std::size_t end) const {
-  std::size_t widest = 0;
+std::size_t Network::widest_output(const Shape& input, std::span<ConstView> outputs, std::size_t begin, std::size_t end) const {
+  std::size_t widest = 0, next_source = 0;
+  while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
   Shape shape = input;
   for (std::size_t i = begin; i < end; ++i) {
-    if (!cells_[i].runs()) continue;
-    shape = *cells_[i].layer->output_shape(shape);
-    widest = std::max(widest, shape.elements());
+    if (cells_[i].runs()) {
+      shape = *shape_behind(i, shape, outputs);
+      widest = std::max(widest, shape.elements());
+    }
+    if (is_source(i, next_source)) outputs[next_source++].shape = shape;
   }
   return widest;
 }
 
 ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const {
+  if (pass.cells.size() < sources_.size()) {
+    if (!exec.status) exec.status = Error{Code::InvalidState, "the network has links or skips between cells, which this session does not keep"};
+    return x;
+  }
+  for (ConstView& output : pass.cells) output.data = nullptr;
   // Two buffers take turns: a cell reads one and writes the other. With a tape every cell has its own.
   std::byte* buffers[2] = {};
   if (!pass.keeps())
-    for (std::byte*& buffer : buffers) buffer = exec.arena.take<std::byte>(widest_output(x.shape, begin, end) * bytes_of(x.element));
+    for (std::byte*& buffer : buffers) buffer = exec.arena.take<std::byte>(widest_output(x.shape, pass.cells, begin, end) * bytes_of(x.element));
   ConstView current = x;
-  std::size_t turn = 0;
+  std::size_t turn = 0, next_source = 0;
+  while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
   for (std::size_t i = begin; i < end; ++i) {
-    if (!cells_[i].runs()) continue;
-    if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
-    if (exec.status) break;
-    View y{buffers[turn], *cells_[i].layer->output_shape(current.shape), x.element};
-    if (pass.keeps()) y = exec.arena.view(y.shape, x.element);
-    turn ^= 1;
-    cells_[i].layer->forward(exec, pass, current, y);
-    if (pass.keeps()) pass.tape->push(current);
-    if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
-    current = y;
+    if (cells_[i].runs()) {
+      if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+      if (exec.status) break;
+      View y{buffers[turn], *shape_behind(i, current.shape, pass.cells), x.element};
+      if (pass.keeps()) y = exec.arena.view(y.shape, x.element);
+      turn ^= 1;
+      cells_[i].layer->forward(exec, pass, current, y);
+      if (pass.keeps()) pass.tape->push(current);
+      if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
+      current = y;
+    }
+    if (!is_source(i, next_source)) continue;
+    ConstView& output = pass.cells[next_source++];
+    output = current;
+    if (pass.keeps() || current.data == x.data) continue;
+    const View own = exec.arena.view(current.shape, current.element);
+    copy(exec, current, own);
+    output = own;
   }
   return current;
 }
 
 void Network::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end) const {
   ConstView gradient = dy;
-  std::size_t first = begin, turn = 0;
+  std::size_t first = begin, turn = 0, next_source = sources_.size();
   while (first < end && !cells_[first].runs()) ++first;
-  const std::size_t widest = widest_output(dx.shape, begin, end) * bytes_of(dy.element);
+  const std::size_t widest = std::max(widest_output(dx.shape, pass.cells, begin, end), dx.shape.elements()) * bytes_of(dy.element);
   std::byte* const buffers[2] = {exec.arena.take<std::byte>(widest), exec.arena.take<std::byte>(widest)};
+  for (std::size_t s = 0; s < sources_.size() && s < pass.d_cells.size(); ++s) {
+    pass.d_cells[s] = exec.arena.view(pass.cells[s].shape, dy.element);
+    fill_zero(exec, pass.d_cells[s]);
+  }
+  while (next_source > 0 && sources_[next_source - 1] >= end) --next_source;
+  const bool direct = sources_.empty() || sources_.front() >= first;
   for (std::size_t i = end; i-- > begin;) {
+    if (next_source > 0 && sources_[next_source - 1] == i && --next_source < pass.d_cells.size() && gradient.data != nullptr) {
+      const View sum = exec.arena.view(gradient.shape, gradient.element);
+      add(exec, gradient, pass.d_cells[next_source], sum);
+      gradient = sum;
+    }
     if (!cells_[i].runs()) continue;
     if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     if (exec.status) return;
     const ConstView input = pass.tape->pop();
-    const View next = i == first ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
+    const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
     cells_[i].layer->backward(exec, pass, gradient, next);
     if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
     gradient = next;
   }
-  if (first == end && dx.data != nullptr) copy(exec, dy, dx);
+  if (dx.data != nullptr && gradient.data != dx.data) copy(exec, gradient, dx);
 }
 
 void Network::visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const {

@@ -3,6 +3,7 @@
 // Cells are visited in ascending index; empty and disabled cells pass their input through. Immutable while sessions run it.
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "layers/layer.h"
@@ -45,13 +46,17 @@ class Network {
   // Fills the weights that have no value, by rule and seed (engine J-02).
   Result<void> initialise();
   // Every matrix and typed vector to another type, in containers too (engine D-21). Fails before anything changes when a master is missing.
-  Result<void> morph(DType dtype);
+  // InvalidArgument for a type that is none of the 21.
+  Result<void> morph_all(DType dtype);
   void release_masters();
-  // Infers shapes from the input on, numbers the weights and gives layers their state slots. ShapeMismatch names the cell. Later
+  // Resolves links, infers shapes from the input on, numbers the weights and gives layers their state slots. ShapeMismatch names the
+  // cell; OutOfRange, LinkToEmpty, FeedbackLink, LinkCycle with the whole path, NestingTooDeep, LimitExceeded come from links. Later
   // inputs may differ in their leading axes where the layers allow it.
   Result<void> prepare(const Shape& input);
   const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
+  // How many cells' outputs links and skips want: a session gives Pass::cells and d_cells as many entries.
+  std::size_t num_cell_sources() const { return sources_.size(); }
 
   // Shape that cells [begin, end) make of an input, checked anew.
   Result<Shape> output_shape(const Shape& input, std::size_t begin, std::size_t end) const;
@@ -70,11 +75,29 @@ class Network {
   std::string place_text(std::size_t index) const;
 
  private:
-  std::size_t widest_output(const Shape& input, std::size_t begin, std::size_t end) const;
+  struct LinkUse;
+  Result<void> resolve_links();
+  Result<std::size_t> final_target(const std::string& place, const std::array<std::size_t, 4>& address, std::map<std::size_t, std::size_t>& known) const;
+  Result<std::size_t> source_cell(CellSource& source, std::size_t from, const std::string& place, std::map<std::size_t, std::size_t>& known) const;
+  Result<void> order_uses(std::vector<LinkUse>& uses, std::vector<std::size_t>& order) const;
+  Result<void> assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order);
+  bool is_source(std::size_t cell, std::size_t& next) const { return next < sources_.size() && sources_[next] == cell; }
+  // Shape behind a cell; `cells` holds the shapes of the outputs wanted so far.
+  Result<Shape> shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> cells) const;
+  std::size_t widest_output(const Shape& input, std::span<ConstView> cells, std::size_t begin, std::size_t end) const;
   GridSize size_;
   std::vector<Cell> cells_;
   std::vector<Shape> shape_after_;
   std::vector<StateNeeds> state_needs_;
+  std::vector<std::size_t> sources_;  // cells whose outputs others want, ascending; the position is the slot
+  std::vector<Link*> links_;          // all that the last prepare() found
 };
+
+// A network of one parallel cell whose branches are deep copies of cell 0 of each network; branches of a cell 0 that is itself parallel
+// are taken over one by one (engine V-39). With `share` the copies stand in the disabled cells 1, 2, ... and the branches link to them.
+// LinkToEmpty when a cell 0 is empty; InvalidConfig for an unknown mode.
+Result<Network> graft_networks(std::span<const Network* const> networks, std::string_view combine_mode, bool share = false);
+// A network whose cell 0 is x + f(x), f a copy of cell 0.
+Result<Network> residual_graft(const Network& network);
 
 }  // namespace loom

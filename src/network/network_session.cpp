@@ -22,6 +22,8 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
     s->pass_.gradients = &s->gradients_;
   }
   s->pass_.statistics = &s->statistics_;
+  s->cells_.resize(network.num_cell_sources()), s->d_cells_.resize(network.num_cell_sources());
+  s->pass_.cells = s->cells_, s->pass_.d_cells = s->d_cells_;
   s->pass_.seed = network.settings.seed;
   s->states_.resize(network.state_needs().size());
   s->state_memory_.resize(s->states_.size());

@@ -76,6 +76,8 @@ class NetworkSession {
   Tape tape_;
   Gradients gradients_;
   Statistics statistics_;
+  std::vector<ConstView> cells_;  // outputs that links and skips want
+  std::vector<View> d_cells_;
   Pass pass_;
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c

@@ -28,6 +28,7 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit.choice("activation_quant", c.encoding.activation_quant, {"auto", "none"});
   visit("init", c.init);
   visit("init_scale", c.init_scale);
+  visit("scatter_to", c.scatter_to);
 }
 
 namespace {

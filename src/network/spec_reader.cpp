@@ -3,6 +3,7 @@
 #include "core/checked.h"
 #include "core/nearest.h"
 #include "layers/all.h"
+#include "layers/link/link.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
 
@@ -146,6 +147,22 @@ class JsonReader final : public FieldVisitor {
       value.push_back(*b);
     }
   }
+  void operator()(std::string_view keys, SkipFrom& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (const auto n = as_int(*given); n && *n >= 0 && *n <= 0x7fffffff) {
+      value = {SkipFrom::Kind::Child, static_cast<std::size_t>(*n), {}};
+    } else if (given->is_array()) {
+      std::vector<std::size_t> address;
+      sizes(keys, *given, address);
+      if (address.size() != 4) return complain(Code::InvalidConfig, keys, shown(*given) + " given, an address [z, y, x, l] expected");
+      value = {SkipFrom::Kind::Cell, 0, {address[0], address[1], address[2], address[3]}};
+    } else {
+      auto kind = std::size_t{0};
+      choose(keys, kind, std::array<std::string_view, 4>{"default", "previous", "none", "external"}, Code::UnknownName);
+      value = {static_cast<SkipFrom::Kind>(kind), 0, {}};
+    }
+  }
   void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
     const Json* given = take(keys);
     if (given == nullptr) return;
@@ -201,7 +218,7 @@ class JsonReader final : public FieldVisitor {
   }
 
  protected:
-  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) override {
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code unknown) override {
     const std::string* text = name_of(keys);
     if (text == nullptr) return;
     const std::string wanted = folded_name(*text);
@@ -214,7 +231,7 @@ class JsonReader final : public FieldVisitor {
           return;
         }
       }
-    complain(Code::UnknownName, keys, fmt::format("\"{}\" is unknown; nearest: {}", printable(*text), nearest_names(wanted, known)));
+    complain(unknown, keys, fmt::format("\"{}\" is unknown; nearest: {}", printable(*text), nearest_names(wanted, known)));
   }
 
  private:
@@ -258,21 +275,16 @@ class JsonReader final : public FieldVisitor {
   std::string number_;
 };
 
-LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement) {
-  if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
-  if (nesting > kMaxNesting) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kMaxNesting)), nullptr;
-  JsonReader reader(findings, spec, pointer, nesting);
-  for (const std::string_view key : placement) reader.take(key);
-  const Json* type = reader.take("type");
-  const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
-  if (type_name == nullptr) return findings.add(Code::InvalidConfig, pointer + "/type", "a layer type is missing"), nullptr;
-  const auto kind = layer_kind(*type_name);
-  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), nullptr;
-  LayerPtr layer = (*kind)->make();
+// A layer's settings from the reader, then its weights; null after an error.
+LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common, const std::string& pointer) {
+  LayerPtr layer = kind.make();
   layer->common.encoding.dtype = findings.default_dtype;
   layer->common.init = findings.init, layer->common.init_scale = findings.init_scale;
   const std::size_t before = findings.errors.size();
-  visit_common(reader, layer->common);
+  if (common == nullptr)
+    visit_common(reader, layer->common);
+  else
+    layer->common = *common;
   for (const std::string_view hint : kHintKeys) reader.take(hint);
   layer->fields(reader);
   const Json* weights = reader.take("weights");
@@ -281,6 +293,50 @@ LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& poi
   if (auto built = layer->build(); !built) return findings.add(built.error().code, pointer, built.error().message), nullptr;
   if (weights != nullptr) read_weights(*layer, *weights, [&](Code code, const std::string& message) { findings.add(code, pointer + "/weights", message); });
   return layer;
+}
+
+// A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are ignored (V-20). A cell
+// of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
+LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, const std::string& pointer, bool is_cell) {
+  auto link = std::make_unique<Link>();
+  link->common.encoding.dtype = findings.default_dtype;
+  link->common.init = findings.init, link->common.init_scale = findings.init_scale;
+  const std::size_t before = findings.errors.size();
+  visit_common(reader, link->common);
+  link->fields(reader);
+  const Json* type = find(spec, "type");
+  if (findings.errors.size() != before) return nullptr;
+  if (link->mode() == Link::Mode::Share || (!is_cell && link->mode() == Link::Mode::Auto)) return link;
+  reader.take("type");
+  if (type == nullptr) {
+    for (const std::string_view hint : kHintKeys) reader.take(hint);
+    reader.finish();
+    return findings.errors.size() == before ? std::move(link) : nullptr;
+  }
+  const std::string* name = as_string(*type);
+  const auto kind = name == nullptr ? Result<const LayerKind*>(fail(Code::InvalidConfig, "a type is a text")) : layer_kind(*name);
+  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), nullptr;
+  LayerPtr own = read_operation(findings, reader, **kind, &link->common, pointer);
+  if (!own) return nullptr;
+  link->set_own(std::move(own));
+  return link;
+}
+
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement) {
+  if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
+  if (nesting > kMaxNesting) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kMaxNesting)), nullptr;
+  JsonReader reader(findings, spec, pointer, nesting);
+  for (const std::string_view key : placement) reader.take(key);
+  bool is_link = false;
+  reader("is_remote_link", is_link);
+  if (is_link) return read_link(findings, reader, spec, pointer, !placement.empty());
+  for (const std::string_view key : {"target_z", "target_y", "target_x", "target_l", "link_mode", "link_merge"}) reader.take(key);  // of no link
+  const Json* type = reader.take("type");
+  const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
+  if (type_name == nullptr) return findings.add(Code::InvalidConfig, pointer + "/type", "a layer type is missing"), nullptr;
+  const auto kind = layer_kind(*type_name);
+  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), nullptr;
+  return read_operation(findings, reader, **kind, nullptr, pointer);
 }
 
 constexpr std::array<std::string_view, 4> kPlacement = {"z", "y", "x", "l"};

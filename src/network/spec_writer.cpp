@@ -1,17 +1,32 @@
 #include "core/nearest.h"
 #include "layers/all.h"
+#include "layers/link/link.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
 
 namespace loom {
 namespace {
 
-Json written(const Layer& layer, DType default_dtype);
+// What the network says for layers that say nothing.
+struct Standard {
+  DType dtype = DType::float32;
+  std::string init;
+  double init_scale = 0;
+};
+
+Json written(const Layer& layer, const Standard& standard);
+
+Json skip_text(const SkipFrom& from) {
+  constexpr std::array<std::string_view, 4> kNames = {"default", "previous", "none", "external"};
+  if (from.kind == SkipFrom::Kind::Child) return from.child;
+  if (from.kind == SkipFrom::Kind::Cell) return from.cell;
+  return std::string(kNames[static_cast<std::size_t>(from.kind)]);
+}
 
 // Every setting as JSON, under its first name.
 class JsonWriter final : public FieldVisitor {
  public:
-  JsonWriter(Json& object, DType default_dtype) : object_(object), default_dtype_(default_dtype) {}
+  JsonWriter(Json& object, const Standard& standard) : object_(object), standard_(standard) {}
   void operator()(std::string_view keys, std::size_t& value, SizeRange) override { put(keys, value); }
   void operator()(std::string_view keys, bool& value) override { put(keys, value); }
   void operator()(std::string_view keys, double& value) override { put(keys, value); }
@@ -26,23 +41,24 @@ class JsonWriter final : public FieldVisitor {
   void operator()(std::string_view keys, std::vector<std::size_t>& value) override { put(keys, value); }
   void operator()(std::string_view keys, std::vector<std::int64_t>& value) override { put(keys, value); }
   void operator()(std::string_view keys, std::vector<bool>& value) override { put(keys, value); }
+  void operator()(std::string_view keys, SkipFrom& value) override { put(keys, skip_text(value)); }
   void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
     Json list = Json::array();
-    for (const LayerPtr& child : children) list.push_back(written(*child, default_dtype_));
+    for (const LayerPtr& child : children) list.push_back(written(*child, standard_));
     put(keys, std::move(list));
   }
   void operator()(std::string_view keys, LayerPtr& child) override {
-    if (child) put(keys, written(*child, default_dtype_));
+    if (child) put(keys, written(*child, standard_));
   }
   void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
     Json inner = Json::object();
-    JsonWriter writer(inner, default_dtype_);
+    JsonWriter writer(inner, standard_);
     fields(writer);
     put(key, std::move(inner));
   }
 
  protected:
-  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) override {
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
     put(keys, std::string(split_names(names[index])[0]));
   }
 
@@ -52,7 +68,7 @@ class JsonWriter final : public FieldVisitor {
     object_[std::string(split_names(keys)[0])] = std::forward<T>(value);
   }
   Json& object_;
-  DType default_dtype_;
+  const Standard& standard_;
 };
 
 void drop_defaults(Json& values, const Json& defaults) {
@@ -69,27 +85,46 @@ void drop_defaults(Json& values, const Json& defaults) {
   for (const std::string& key : same) values.erase(key);
 }
 
-Json all_settings(const Layer& layer, DType default_dtype) {
+// Visitors read and write with one list of fields.
+Json common_settings(const Layer& layer, const Standard& standard) {
   Json out = Json::object();
-  JsonWriter writer(out, default_dtype);
-  auto& mutable_layer = const_cast<Layer&>(layer);  // visitors read and write with one list of fields
-  visit_common(writer, mutable_layer.common);
-  mutable_layer.fields(writer);
+  JsonWriter writer(out, standard);
+  visit_common(writer, const_cast<Layer&>(layer).common);
+  return out;
+}
+Json own_settings(const Layer& layer, const Standard& standard) {
+  Json out = Json::object();
+  JsonWriter writer(out, standard);
+  const_cast<Layer&>(layer).fields(writer);
   return out;
 }
 
-Json written(const Layer& layer, DType default_dtype) {
-  Json out = all_settings(layer, default_dtype);
-  const LayerPtr standard = (*layer_kind(layer.kind()))->make();
-  standard->common.encoding.dtype = default_dtype;
-  drop_defaults(out, all_settings(*standard, default_dtype));
-  out["type"] = std::string(layer.kind());
+Json written(const Layer& layer, const Standard& standard) {
+  Link fresh;
+  fresh.common.encoding.dtype = standard.dtype;
+  fresh.common.init = standard.init, fresh.common.init_scale = standard.init_scale;
+  Json out = common_settings(layer, standard);
+  drop_defaults(out, common_settings(fresh, standard));
+  const auto add = [&](const Layer& from, const Layer& defaults) {
+    Json settings = own_settings(from, standard);
+    drop_defaults(settings, own_settings(defaults, standard));
+    out.update(settings);
+  };
+  const Link* link = layer.as_link();
+  if (link != nullptr) {
+    out["is_remote_link"] = true;
+    add(layer, fresh);
+  }
+  const Layer* operation = link == nullptr ? &layer : link->own();
+  if (operation == nullptr) return out;
+  add(*operation, *(*layer_kind(operation->kind()))->make());
+  out["type"] = std::string(operation->kind());
   return out;
 }
 
 }  // namespace
 
-Json layer_to_json(const Layer& layer, DType default_dtype) { return written(layer, default_dtype); }
+Json layer_to_json(const Layer& layer, DType default_dtype) { return written(layer, {default_dtype, "", 0}); }
 
 Json network_to_json(const Network& n) {
   const NetworkSettings& s = n.settings;
@@ -107,8 +142,7 @@ Json network_to_json(const Network& n) {
   Json layers = Json::array();
   for (std::size_t i = 0; i < n.num_cells(); ++i) {
     if (!n.cell(i).layer) continue;
-    Json layer = written(*n.cell(i).layer, s.default_dtype);
-    if (layer.contains("init") && layer["init"] == s.init) layer.erase("init");
+    Json layer = written(*n.cell(i).layer, {s.default_dtype, s.init, s.init_scale});
     const Address a = n.address_of(i);
     layer["z"] = a.z, layer["y"] = a.y, layer["x"] = a.x, layer["l"] = a.l;
     layers.push_back(std::move(layer));
@@ -143,6 +177,10 @@ class SchemaWriter final : public FieldVisitor {
   }
   void operator()(std::string_view keys, std::vector<std::int64_t>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "integer"}}}}); }
   void operator()(std::string_view keys, std::vector<bool>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "boolean"}}}}); }
+  void operator()(std::string_view keys, SkipFrom&) override {
+    const Json size = {{"type", "integer"}, {"minimum", 0}};
+    put(keys, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, size, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
+  }
   void operator()(std::string_view keys, std::vector<LayerPtr>&) override { put(keys, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
   void operator()(std::string_view keys, LayerPtr&) override { put(keys, {{"$ref", "#/$defs/layer"}}); }
   void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
@@ -153,7 +191,7 @@ class SchemaWriter final : public FieldVisitor {
   }
 
  protected:
-  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names) override {
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
     Json list = Json::array();
     for (const std::string_view n : names) list.push_back(std::string(split_names(n)[0]));
     put(keys, {{"enum", list}, {"default", list[index]}});
@@ -180,9 +218,21 @@ Json spec_schema() {
     SchemaWriter writer(properties);
     visit_common(writer, layer->common);
     layer->fields(writer);
+    properties["is_remote_link"] = {{"type", "boolean"}};
+    SchemaWriter link_writer(properties);
+    Link().fields(link_writer);
     properties["weights"] = {{"type", "object"}};
     for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
     kinds.push_back({{"title", std::string(kind.name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
+  }
+  {
+    Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};
+    SchemaWriter writer(properties);
+    for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
+    Link link;
+    visit_common(writer, link.common);
+    link.fields(writer);
+    kinds.push_back({{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
   }
   const Json extent = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}};
   Json properties = {{"id", {{"type", "string"}}},

@@ -8,6 +8,7 @@
 #include "ops/gemm/gemm.h"
 #include "ops/kmeans/kmeans.h"
 #include "ops/matmul/matmul.h"
+#include "ops/mix/mix.h"
 #include "ops/norm/norm.h"
 #include "ops/pool/pool.h"
 #include "ops/recurrent/recurrent.h"
@@ -28,6 +29,7 @@ struct KernelTable {
   PerElement<SoftmaxKernels> softmax;
   PerElement<KmeansKernels> kmeans;
   PerElement<CellKernels> cell;
+  PerElement<MixKernels> mix;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

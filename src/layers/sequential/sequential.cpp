@@ -1,5 +1,9 @@
 #include "layers/sequential/sequential.h"
 
+#include <algorithm>
+#include <new>
+
+#include "layers/residual/residual.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -9,14 +13,57 @@ void Sequential::fields(FieldVisitor& visit) {
   visit("sequential_layers", children_);
 }
 
+Result<void> Sequential::build() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    const Residual* child = children_[i]->as_residual();
+    if (child == nullptr) continue;
+    const auto kind = child->from().kind;
+    if ((kind == SkipFrom::Kind::Default || kind == SkipFrom::Kind::Previous) && i == 0)
+      return fail(Code::InvalidConfig, "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an address expected");
+    if (kind == SkipFrom::Kind::Child && child->from().child >= i)
+      return fail(Code::InvalidConfig, "sequential_layers.{}: skip_from {} given, the index of an earlier child expected", i, child->from().child);
+  }
+  return {};
+}
+
+std::optional<std::size_t> Sequential::skip_of(std::size_t child) const {
+  const Residual* residual = children_[child]->as_residual();
+  if (residual == nullptr || residual->common.is_disabled) return std::nullopt;
+  const SkipFrom& from = residual->from();
+  if ((from.kind == SkipFrom::Kind::Default || from.kind == SkipFrom::Kind::Previous) && child > 0) return child - 1;
+  if (from.kind == SkipFrom::Kind::Child && from.child < child) return from.child;
+  return std::nullopt;
+}
+
+const Layer& Sequential::last_operation() const {
+  if (residual_) return *this;
+  for (std::size_t i = children_.size(); i-- > 0;)
+    if (!children_[i]->common.is_disabled) return children_[i]->last_operation();
+  return *this;
+}
+
 void Sequential::visit_children(const std::function<void(const std::string&, Layer&)>& visit) {
   for (std::size_t i = 0; i < children_.size(); ++i) visit(fmt::format("sequential_layers.{}", i), *children_[i]);
+}
+
+// Of children that were checked before.
+Shape Sequential::shape_before(const Shape& input, std::size_t child) const {
+  Shape shape = input;
+  for (std::size_t i = 0; i < child; ++i)
+    if (!children_[i]->common.is_disabled) shape = *children_[i]->output_shape(shape);
+  return shape;
 }
 
 Result<Shape> Sequential::output_shape(const Shape& input) const {
   Shape shape = input;
   for (std::size_t i = 0; i < children_.size(); ++i) {
     if (children_[i]->common.is_disabled) continue;
+    if (const auto source = skip_of(i)) {
+      const Shape skip = shape_before(input, *source);
+      if (!(skip == shape))
+        return fail(Code::ShapeMismatch, "sequential_layers.{}: residual: skip of shape {} (input of child {}), input of shape {}", i, skip.text(), *source, shape.text());
+      continue;
+    }
     auto next = children_[i]->output_shape(shape);
     if (!next) return at(fmt::format("sequential_layers.{}", i), std::move(next).error());
     shape = *next;
@@ -29,15 +76,25 @@ void Sequential::forward(const Exec& exec, const Pass& pass, const ConstView& x,
   const ArenaScope scope(exec.arena, pass.keeps());
   ConstView current = x;
   std::size_t left = 0;
-  for (const LayerPtr& child : children_) left += !child->common.is_disabled;
+  bool skips = false;
+  for (std::size_t i = 0; i < children_.size(); ++i) left += !children_[i]->common.is_disabled, skips |= skip_of(i).has_value();
   if (left == 0) copy(exec, x, y);
-  for (const LayerPtr& child : children_) {
+  // The input of every child, where a later one adds it.
+  ConstView* const inputs = skips ? exec.arena.take<ConstView>(children_.size()) : nullptr;
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    const LayerPtr& child = children_[i];
+    if (skips && !exec.rehearsal()) new (inputs + i) ConstView(current);
     if (child->common.is_disabled || exec.status) continue;
+    const auto source = skip_of(i);
     // The last child writes y itself, unless a skip is added to what a backward pass wants to see.
     const bool last = --left == 0 && !(residual_ && pass.keeps());
-    const View next = last ? y : exec.arena.view(*child->output_shape(current.shape), x.element);  // checked at prepare()
-    child->forward(exec, pass, current, next);
-    if (pass.keeps()) pass.tape->push(current);
+    const View next = last ? y : exec.arena.view(source ? current.shape : *child->output_shape(current.shape), x.element);  // checked at prepare()
+    if (source) {
+      add(exec, current, exec.rehearsal() ? current : inputs[*source], next);
+    } else {
+      child->forward(exec, pass, current, next);
+      if (pass.keeps()) pass.tape->push(current);
+    }
     current = next;
   }
   if (residual_) add(exec, x, left == 0 && current.data != x.data ? current : ConstView(y), y);
@@ -45,19 +102,39 @@ void Sequential::forward(const Exec& exec, const Pass& pass, const ConstView& x,
 
 void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(exec.arena);
+  const std::size_t n = children_.size();
+  // The first child that runs writes dx itself, unless something is added to that gradient.
+  std::size_t first = 0, lowest_source = n;
+  while (first < n && children_[first]->common.is_disabled) ++first;
+  for (std::size_t i = 0; i < n; ++i)
+    if (const auto source = skip_of(i)) lowest_source = std::min(lowest_source, *source);
+  const bool direct = !residual_ && lowest_source > first;
+  View* const skipped = lowest_source < n ? exec.arena.take<View>(n) : nullptr;  // dy of every residual child
   ConstView gradient = dy;
-  std::size_t left = 0;
-  for (const LayerPtr& child : children_) left += !child->common.is_disabled;
-  if (left == 0 && dx.data != nullptr) residual_ ? add(exec, dy, dy, dx) : copy(exec, dy, dx);
-  for (std::size_t i = children_.size(); i-- > 0;) {
-    if (children_[i]->common.is_disabled || exec.status) continue;
-    const ConstView input = pass.tape->pop();
-    View next = dx;
-    if (--left != 0 || (residual_ && dx.data != nullptr)) next = exec.arena.view(input.shape, dy.element);
-    children_[i]->backward(exec, pass, gradient, next);
-    gradient = next;
+  for (std::size_t i = n; i-- > 0 && !exec.status;) {
+    if (skip_of(i)) {
+      if (!exec.rehearsal()) new (skipped + i) View{const_cast<void*>(gradient.data), gradient.shape, gradient.element};
+    } else if (!children_[i]->common.is_disabled) {
+      const ConstView input = pass.tape->pop();
+      View next{nullptr, input.shape, dy.element};
+      if (i == first && direct) next.data = dx.data;
+      else if (i != first || dx.data != nullptr) next = exec.arena.view(input.shape, dy.element);
+      children_[i]->backward(exec, pass, gradient, next);
+      gradient = next;
+    }
+    for (std::size_t j = n; j-- > i + 1 && lowest_source <= i;) {
+      const auto source = skip_of(j);
+      if (source != i || gradient.data == nullptr) continue;
+      const View sum = exec.arena.view(gradient.shape, gradient.element);
+      add(exec, gradient, exec.rehearsal() ? gradient : ConstView(skipped[j]), sum);
+      gradient = sum;
+    }
   }
-  if (residual_ && dx.data != nullptr && gradient.data != dy.data) add(exec, dy, gradient, dx);
+  if (dx.data == nullptr || exec.status) return;
+  if (residual_)
+    add(exec, dy, gradient, dx);
+  else if (gradient.data != dx.data)
+    copy(exec, gradient, dx);
 }
 
 }  // namespace loom

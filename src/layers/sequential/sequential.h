@@ -1,6 +1,9 @@
 #pragma once
 // Children one after another; with `residual` the output is x + f(x). A decoder block is
 // sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ]; engine V-30. Disabled children are skipped.
+// A residual child adds the input of an earlier child (V-31); backward adds its dy to the gradient of that input, later children first.
+
+#include <optional>
 
 #include "layers/layer.h"
 
@@ -13,11 +16,16 @@ class Sequential final : public Layer {
   std::string_view kind() const override { return "sequential"; }
   void fields(FieldVisitor& visit) override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
+  Result<void> build() override;
+  const Layer& last_operation() const override;
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
+  // The child whose input a residual child adds, or nothing where the skip comes from elsewhere.
+  std::optional<std::size_t> skip_of(std::size_t child) const;
+  Shape shape_before(const Shape& input, std::size_t child) const;
   std::vector<LayerPtr> children_;
   bool residual_;
 };

@@ -1,0 +1,58 @@
+#pragma once
+// A remote link (engine 1.3): what a spec with is_remote_link becomes.
+//   share  runs the operation of another cell with that cell's weights on the input of this place; gradients go to those weights' slots
+//   feed   runs its own operation (or none) on another cell's output, in place of, added to or behind the input; cells of the grid only
+// Network::prepare() resolves the target; before that every use is InvalidState.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+class Link final : public Layer {
+ public:
+  enum class Mode : std::uint8_t { Auto, Share, Feed };
+  enum class Merge : std::uint8_t { Replace, Add, Concat };
+
+  Link() = default;
+  Link(const std::array<std::size_t, 4>& target, Mode mode = Mode::Auto, Merge merge = Merge::Replace) : mode_(mode), merge_(merge) { source_.address = target; }
+
+  std::string_view kind() const override { return own_ ? own_->kind() : "link"; }
+  // The link's keys; those of its own operation are that layer's.
+  void fields(FieldVisitor& visit) override;
+  // The own operation stands at the link's path.
+  void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
+  Link* as_link() override { return this; }
+  const Layer& last_operation() const override;
+  Result<Shape> output_shape(const Shape& input) const override;
+  // Of a feed link, from its input and the target's output.
+  Result<Shape> fed_shape(const Shape& input, const Shape& target) const;
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+
+  // In the plain sweep auto is share (V-23).
+  bool feeds() const { return mode_ == Mode::Feed; }
+  Mode mode() const { return mode_; }
+  const std::array<std::size_t, 4>& address() const { return source_.address; }
+  CellSource& source() { return source_; }
+  const CellSource& source() const { return source_; }
+  Layer* own() const { return own_.get(); }
+  void set_own(LayerPtr own) { own_ = std::move(own); }
+
+  // The operation that a share runs, null for none (the input passes through). Session states of this use begin `state_shift` slots
+  // behind those of the target itself.
+  void resolve(const Layer* operation) { target_ = operation, state_shift_ = 0, resolved_ = true; }
+  void set_state_shift(std::size_t shift) { state_shift_ = shift; }
+  void unresolve() { target_ = nullptr, resolved_ = false, source_.prepared = false; }
+
+ private:
+  Pass shifted(const Pass& pass) const;
+  Mode mode_ = Mode::Auto;
+  Merge merge_ = Merge::Replace;
+  LayerPtr own_;
+  CellSource source_;
+  const Layer* target_ = nullptr;
+  std::size_t state_shift_ = 0;
+  bool resolved_ = false;
+};
+
+}  // namespace loom

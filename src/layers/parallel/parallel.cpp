@@ -1,0 +1,294 @@
+#include "layers/parallel/parallel.h"
+
+#include <algorithm>
+
+#include "core/checked.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace loom {
+
+void Parallel::fields(FieldVisitor& visit) {
+  visit.choice("combine_mode", config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"}, Code::InvalidConfig);
+  visit("concat_axis", config_.concat_axis);
+  visit("flatten", config_.flatten);
+  visit.object("scatter_grid", [this](FieldVisitor& inner) {
+    inner("depth", config_.depth, {0, 65536});
+    inner("rows", config_.rows, {0, 65536});
+    inner("cols", config_.cols, {0, 65536});
+  });
+  visit.choice("scatter_layout", config_.scatter_layout, {"flat", "grid", "channels_first"});
+  visit("gate_temperature", config_.gate_temperature);
+  visit("gate_aux_weight", config_.gate_aux_weight);
+  visit("top_k", config_.top_k);
+  visit.choice("gate_scope", config_.gate_scope, {"row", "sample"});
+  visit("filter_gate|filter_gate_config", gate_);
+  visit("parallel_branches", branches_);
+}
+
+Result<void> Parallel::build() {
+  if (config_.combine_mode == Combine::Filter && !gate_) return fail(Code::InvalidConfig, "parallel: combine_mode filter needs a filter_gate");
+  if (config_.concat_axis.values.size() > 1) return fail(Code::InvalidConfig, "parallel: concat_axis is one axis");
+  if (!(config_.gate_temperature > 0) || static_cast<float>(config_.gate_temperature) < 1e-6f || config_.gate_temperature > 1e6)
+    return fail(Code::InvalidConfig, "parallel: gate_temperature {} given, 1e-6 to 1e6 expected", config_.gate_temperature);
+  if (config_.gate_aux_weight < 0) return fail(Code::InvalidConfig, "parallel: gate_aux_weight {} is negative", config_.gate_aux_weight);
+  if (config_.combine_mode != Combine::GridScatter) return {};
+  const bool given = config_.depth != 0 || config_.rows != 0 || config_.cols != 0;
+  depth_ = std::max<std::size_t>(config_.depth, 1), rows_ = std::max<std::size_t>(config_.rows, 1), cols_ = std::max<std::size_t>(config_.cols, 1);
+  if (!given) cols_ = std::max<std::size_t>(branches_.size(), 1);
+  if (depth_ * rows_ > (std::size_t{1} << 24) || depth_ * rows_ * cols_ > (std::size_t{1} << 24))
+    return fail(Code::InvalidConfig, "parallel: scatter_grid {} x {} x {} has more than 2^24 cells", depth_, rows_, cols_);
+  cells_.clear();
+  for (std::size_t i = 0; i < branches_.size(); ++i) {
+    const std::vector<std::size_t>& to = branches_[i]->common.scatter_to;
+    if (to.empty()) {
+      if (i >= num_cells()) return fail(Code::InvalidConfig, "parallel_branches.{}: the scatter grid has {} cells; scatter_to expected", i, num_cells());
+      cells_.push_back(i);
+      continue;
+    }
+    if (to.size() != 3) return fail(Code::InvalidConfig, "parallel_branches.{}: scatter_to of {} numbers, [z, y, x] expected", i, to.size());
+    if (to[0] >= depth_ || to[1] >= rows_ || to[2] >= cols_)
+      return fail(Code::OutOfRange, "parallel_branches.{}: scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", i, to[0], to[1], to[2], depth_, rows_, cols_);
+    cells_.push_back((to[0] * rows_ + to[1]) * cols_ + to[2]);
+  }
+  return {};
+}
+
+void Parallel::visit_children(const std::function<void(const std::string&, Layer&)>& visit) {
+  for (std::size_t i = 0; i < branches_.size(); ++i) visit(fmt::format("parallel_branches.{}", i), *branches_[i]);
+  if (gate_) visit("filter_gate", *gate_);
+}
+
+std::size_t Parallel::num_enabled() const {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < branches_.size(); ++i) n += is_enabled(i);
+  return n;
+}
+
+Result<Shape> Parallel::concat_shape(const Shape& input) const {
+  std::array<std::size_t, Shape::kMaxRank> extents{};
+  std::size_t rank = 0, axis = 0;
+  for (std::size_t i = 0; i < branches_.size(); ++i) {
+    auto out = branches_[i]->output_shape(input);
+    if (!out) return at(fmt::format("parallel_branches.{}", i), std::move(out).error());
+    Shape shape = *out;
+    if (config_.flatten) {
+      const std::array<std::size_t, 2> flat{shape[0], shape.elements() / shape[0]};
+      if (shape.rank() > 1) {
+        LOOM_TRY(shape, Shape::create(flat));
+      }
+    }
+    if (i == 0) {
+      rank = shape.rank(), axis = config_.flatten ? rank - 1 : config_.concat_axis.at(0, rank - 1);
+      if (axis >= rank) return fail(Code::ShapeMismatch, "parallel: concat_axis {}, the branches have {} axes", axis, rank);
+      std::ranges::copy(shape.extents(), extents.begin());
+      continue;
+    }
+    bool fits = shape.rank() == rank;
+    for (std::size_t a = 0; a < rank && fits; ++a) fits = a == axis || shape[a] == extents[a];
+    if (!fits) return fail(Code::ShapeMismatch, "parallel_branches.{}: {} beside branches of another shape; only axis {} may differ", i, shape.text(), axis);
+    LOOM_TRY(extents[axis], checked_add(extents[axis], shape[axis]));
+  }
+  return Shape::create({extents.data(), rank});
+}
+
+// [lead..., D*R*C*F], [lead..., D,R,C,F] or [lead..., F,D,R,C].
+Result<Shape> Parallel::scatter_shape(const Shape& branch) const {
+  using Layout = ParallelConfig::Layout;
+  LOOM_TRY(const std::size_t flat, checked_mul(num_cells(), branch.cols()));
+  if (config_.scatter_layout == Layout::Flat) return branch.with_cols(flat);
+  if (branch.rank() + 3 > Shape::kMaxRank) return fail(Code::ShapeMismatch, "parallel: {} and three axes of the scatter grid are more than {}", branch.text(), Shape::kMaxRank);
+  std::array<std::size_t, Shape::kMaxRank> extents{};
+  std::size_t n = 0;
+  for (std::size_t a = 0; a + 1 < branch.rank(); ++a) extents[n++] = branch[a];
+  if (config_.scatter_layout == Layout::ChannelsFirst) extents[n++] = branch.cols();
+  for (const std::size_t e : {depth_, rows_, cols_}) extents[n++] = e;
+  if (config_.scatter_layout == Layout::Grid) extents[n++] = branch.cols();
+  return Shape::create({extents.data(), n});
+}
+
+// The gate's leading axes are leading axes of y, its last one the branches.
+Result<void> Parallel::check_gate(const Shape& input, const Shape& y) const {
+  auto out = gate_->output_shape(input);
+  if (!out) return at("filter_gate", std::move(out).error());
+  const Shape& z = *out;
+  if (z.cols() != branches_.size()) return fail(Code::ShapeMismatch, "filter_gate: {} outputs for {} branches", z.cols(), branches_.size());
+  const std::size_t lead = config_.gate_scope == ParallelConfig::Scope::Sample && z.rank() > 1 ? 1 : z.rank() - 1;
+  bool fits = lead <= y.rank();
+  for (std::size_t a = 0; a < lead && fits; ++a) fits = z[a] == y[a];
+  if (!fits) return fail(Code::ShapeMismatch, "filter_gate: {} does not fit branches of shape {}", z.text(), y.text());
+  return {};
+}
+
+Result<Shape> Parallel::output_shape(const Shape& input) const {
+  if (branches_.empty()) return input;
+  if (config_.combine_mode == Combine::Concat) return concat_shape(input);
+  Shape shape;
+  for (std::size_t i = 0; i < branches_.size(); ++i) {
+    auto out = branches_[i]->output_shape(input);
+    if (!out) return at(fmt::format("parallel_branches.{}", i), std::move(out).error());
+    if (i == 0) shape = *out;
+    if (!(shape == *out)) return fail(Code::ShapeMismatch, "parallel_branches.{}: {} beside {}; equal shapes expected", i, out->text(), shape.text());
+  }
+  if (config_.combine_mode == Combine::GridScatter) return scatter_shape(shape);
+  if (config_.combine_mode == Combine::Filter) {
+    LOOM_TRY_VOID(check_gate(input, shape));
+  }
+  return shape;
+}
+
+// `position` counts what the branches before have filled of the concatenated axis.
+Parallel::Piece Parallel::piece(std::size_t branch, const Shape& shape, const Shape& y, std::size_t& position) const {
+  if (config_.combine_mode == Combine::GridScatter) {
+    const std::size_t width = shape.cols(), cell = cells_[branch], all = num_cells();
+    const bool last = config_.scatter_layout == ParallelConfig::Layout::ChannelsFirst;
+    return {{shape.rows(), width}, {0, width}, last ? SlicePlace{cell, width * all, all} : SlicePlace{cell * width, width * all}};
+  }
+  std::size_t outer = 1;
+  const std::size_t axis = config_.flatten ? y.rank() - 1 : config_.concat_axis.at(0, y.rank() - 1);
+  for (std::size_t a = 0; a < axis; ++a) outer *= y[a];
+  const std::size_t width = shape.elements() / outer, begin = position;
+  position += width;
+  return {{outer, width}, {0, width}, {begin, y.elements() / outer}};
+}
+
+void Parallel::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  if (branches_.empty()) return copy(exec, x, y);
+  if (config_.combine_mode == Combine::Filter) return mix_forward(exec, pass, x, y);
+  const ArenaScope scope(exec.arena, pass.keeps());
+  const bool pieces = config_.combine_mode == Combine::Concat || config_.combine_mode == Combine::GridScatter;
+  const std::size_t enabled = num_enabled();
+  if (enabled == 0 || (pieces && (enabled != branches_.size() || config_.combine_mode == Combine::GridScatter))) fill_zero(exec, y);
+  std::size_t position = 0;
+  ConstView sum;  // of the branches so far; what a branch wrote itself stays as it is for its backward pass
+  for (std::size_t i = 0; i < branches_.size() && !exec.status; ++i) {
+    if (!is_enabled(i) && !pieces) continue;
+    const Shape shape = *branches_[i]->output_shape(x.shape);  // checked at prepare()
+    const Piece p = pieces ? piece(i, shape, y.shape, position) : Piece{};
+    if (!is_enabled(i)) continue;
+    const ArenaScope branch_scope(exec.arena, pass.keeps());  // without a tape the first sum is y itself
+    const bool alone = !pieces && sum.data == nullptr && (enabled == 1 || !pass.keeps());
+    const View out = alone ? y : exec.arena.view(shape, x.element);
+    branches_[i]->forward(exec, pass, x, out);
+    if (config_.combine_mode == Combine::Concat)
+      move_slices(exec, p.slices, out, p.own, y, p.place);
+    else if (config_.combine_mode == Combine::GridScatter)
+      add_slices(exec, p.slices, out, p.own, y, p.place);
+    else if (sum.data != nullptr)
+      add(exec, sum, out, y);
+    sum = sum.data == nullptr ? ConstView(out) : ConstView(y);
+  }
+  if (config_.combine_mode == Combine::Avg && enabled > 1) scale(exec, y, 1.0 / static_cast<double>(enabled), y);
+  if (pass.keeps()) pass.tape->push(x);
+}
+
+void Parallel::branch_backward(const Exec& exec, const Pass& pass, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first) const {
+  View to = dx;
+  if (!is_first && dx.data != nullptr) to = exec.arena.view(dx.shape, dx.element);
+  branch.backward(exec, pass, dy, to);
+  if (!is_first && dx.data != nullptr) add(exec, dx, to, dx);
+  is_first = false;
+}
+
+void Parallel::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  if (branches_.empty()) {
+    if (dx.data != nullptr) copy(exec, dy, dx);
+    return;
+  }
+  if (config_.combine_mode == Combine::Filter) return mix_backward(exec, pass, dy, dx);
+  const ArenaScope scope(exec.arena);
+  const Shape input = pass.tape->pop().shape;
+  const bool pieces = config_.combine_mode == Combine::Concat || config_.combine_mode == Combine::GridScatter;
+  ConstView shared = dy;
+  if (config_.combine_mode == Combine::Avg && num_enabled() > 1) {
+    const View part = exec.arena.view(dy.shape, dy.element);
+    scale(exec, dy, 1.0 / static_cast<double>(num_enabled()), part);
+    shared = part;
+  }
+  std::size_t position = 0;  // from the end of the concatenated axis to its begin
+  for (std::size_t i = 0; i < branches_.size() && config_.combine_mode == Combine::Concat; ++i)
+    piece(i, *branches_[i]->output_shape(input), dy.shape, position);
+  bool is_first = true;
+  for (std::size_t i = branches_.size(); i-- > 0 && !exec.status;) {
+    if (!is_enabled(i) && !pieces) continue;
+    const ArenaScope branch_scope(exec.arena);
+    ConstView d = shared;
+    if (pieces) {
+      const Shape shape = *branches_[i]->output_shape(input);
+      std::size_t width = 0;
+      Piece p = piece(i, shape, dy.shape, width);
+      position -= std::min(position, width);
+      if (config_.combine_mode == Combine::Concat) p.place.offset = position;
+      if (!is_enabled(i)) continue;
+      const View slice = exec.arena.view(shape, dy.element);
+      move_slices(exec, p.slices, dy, p.place, slice, p.own);
+      d = slice;
+    }
+    branch_backward(exec, pass, *branches_[i], d, dx, is_first);
+  }
+  if (is_first && dx.data != nullptr) fill_zero(exec, dx);
+}
+
+// Which branches take part, and how the gate's output is read.
+GateRule Parallel::rule(const Exec& exec) const {
+  GateRule rule{config_.gate_temperature, config_.top_k, gate_->last_operation().kind() == "softmax"};
+  auto* enabled = exec.arena.take<std::uint8_t>(branches_.size());
+  for (std::size_t i = 0; i < branches_.size() && !exec.rehearsal(); ++i) enabled[i] = is_enabled(i) ? 1 : 0;
+  rule.enabled = enabled;
+  return rule;
+}
+
+void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  const ArenaScope scope(exec.arena, pass.keeps());
+  const std::size_t n = branches_.size();
+  const View z = exec.arena.view(*gate_->output_shape(x.shape), x.element);
+  gate_->forward(exec, pass, x, z);
+  Tensor logits = z;
+  if (config_.gate_scope == ParallelConfig::Scope::Sample && z.shape.rank() > 2) {
+    logits = exec.arena.tensor(z.shape[0], n, x.element);
+    mean_of_rows(exec, z, z.shape.rows() / z.shape[0], logits);
+  }
+  const Tensor p = exec.arena.tensor(logits.rows, n, x.element);
+  gate_weights(exec, rule(exec), logits, p);
+  const void** outputs = exec.arena.take<const void*>(n);
+  for (std::size_t i = 0; i < n && !exec.status; ++i) {
+    const View out{is_enabled(i) ? exec.arena.view(y.shape, y.element).data : nullptr, y.shape, y.element};
+    if (is_enabled(i)) branches_[i]->forward(exec, pass, x, out);
+    if (!exec.rehearsal()) outputs[i] = out.data;
+    if (pass.keeps()) pass.tape->push(out);
+  }
+  if (exec.status) return;
+  mix(exec, p, outputs, y);
+  if (!pass.keeps()) return;
+  pass.tape->push({logits.data, Shape::of({logits.rows, n}), x.element});
+  pass.tape->push({p.data, Shape::of({p.rows, n}), x.element});
+  pass.tape->push(z);
+}
+
+void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  const std::size_t n = branches_.size();
+  const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
+  const View q = exec.arena.view(p.shape, p.element);
+  fill_zero(exec, q);
+  bool is_first = true;
+  for (std::size_t i = n; i-- > 0 && !exec.status;) {
+    const ConstView out = pass.tape->pop();
+    if (!is_enabled(i)) continue;
+    loom::mix_gate_backward(exec, dy, out, i, q);
+    const ArenaScope branch_scope(exec.arena);
+    const View d = exec.arena.view(dy.shape, dy.element);
+    loom::mix_backward(exec, p, i, dy, d);
+    branch_backward(exec, pass, *branches_[i], d, dx, is_first);
+  }
+  if (exec.status) return;
+  gate_weights_backward(exec, rule(exec), logits, p, q, q);
+  View dz = q;
+  if (logits.shape.rows() != z.shape.rows()) {
+    dz = exec.arena.view(z.shape, z.element);
+    mean_of_rows_backward(exec, q, z.shape.rows() / q.shape.rows(), dz);
+  }
+  dz.shape = z.shape;
+  branch_backward(exec, pass, *gate_, dz, dx, is_first);
+}
+
+}  // namespace loom

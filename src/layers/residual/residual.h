@@ -1,0 +1,30 @@
+#pragma once
+// y = x + skip; dx = dy, dskip = dy; engine V-31, L-110. A skip from another child is added by the sequential container that holds both;
+// on its own this kind adds the call's second tensor or another cell's output, and passes x through where it has no skip.
+
+#include "layers/layer.h"
+
+namespace loom {
+
+class Residual final : public Layer {
+ public:
+  explicit Residual(const SkipFrom& from = {}) : from_(from) {}
+
+  std::string_view kind() const override { return "residual"; }
+  void fields(FieldVisitor& visit) override { visit("skip_from", from_); }
+  Result<void> build() override;
+  Residual* as_residual() override { return this; }
+  Result<Shape> output_shape(const Shape& input) const override { return input; }
+  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+
+  const SkipFrom& from() const { return from_; }
+  // Null unless the skip is another cell's output.
+  CellSource* cell() { return from_.kind == SkipFrom::Kind::Cell ? &cell_ : nullptr; }
+
+ private:
+  SkipFrom from_;
+  CellSource cell_;
+};
+
+}  // namespace loom

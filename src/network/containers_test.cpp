@@ -1,0 +1,285 @@
+// Containers, links, grafts and specs against their requirements; gradients by central differences in f64.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/philox.h"
+#include "network/network_session.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+const std::string kDense = R"({"type":"dense","input_height":5,"output_height":5,"activation":"tanh"})";
+
+std::string cell(int l, std::string layer) {
+  return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l));
+}
+std::string grid(std::initializer_list<std::string> layers, int cells, const std::string& more = "") {
+  std::string list;
+  for (const std::string& l : layers) list += (list.empty() ? "" : ",") + l;
+  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"float64","default_dtype":"float64","seed":7,{}"layers":[{}]}})", cells, more, list);
+}
+Network read(const std::string& spec) {
+  auto result = network_from_json(std::string_view(spec));
+  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
+  return result ? std::move(result->network) : Network::create({}).value();
+}
+std::vector<double> seeded(std::string_view name, std::size_t n) {
+  const RandomStream stream{99, RandomDomain::Init, 0, random_site(std::string(name))};
+  std::vector<double> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
+  return v;
+}
+
+std::vector<double> run(const Network& network, const Shape& shape, const std::vector<double>& x) {
+  const auto session = NetworkSession::create(network, {1}).value();
+  const auto y = session->forward({x.data(), shape, Element::f64});
+  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  return y ? std::vector<double>(y->as<double>(), y->as<double>() + y->shape.elements()) : std::vector<double>();
+}
+
+// Every element of dx and of every weight's gradient of sum(dy * y) by central differences.
+void check_gradients(Network& network, const Shape& shape, const char* what) {
+  SCOPED_TRACE(what);
+  const auto prepared = network.prepare(shape);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  std::vector<double> x = seeded("x", shape.elements());
+  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto y = session->forward({x.data(), shape, Element::f64});
+  ASSERT_TRUE(y) << y.error().message;
+  const std::vector<double> dy = seeded("dy", y->shape.elements());
+  session->gradients().clear();
+  const auto dx = session->backward({dy.data(), y->shape, Element::f64});
+  ASSERT_TRUE(dx) << dx.error().message;
+  const auto loss = [&] {
+    const std::vector<double> out = run(network, shape, x);
+    double sum = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dy[i];
+    return sum;
+  };
+  constexpr double h = 1e-5;
+  const auto near = [&](double actual, double up, double down, const std::string& name) {
+    const double expected = (up - down) / (2 * h);
+    EXPECT_NEAR(actual, expected, 1e-6 * std::max(1.0, std::abs(expected))) << name;
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double was = x[i];
+    x[i] = was + h;
+    const double up = loss();
+    x[i] = was - h;
+    const double down = loss();
+    x[i] = was;
+    near(dx->as<double>()[i], up, down, fmt::format("dx[{}]", i));
+  }
+  network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
+    std::vector<double> values(w.elements());
+    w.decode(0, w.elements(), values.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double was = values[i];
+      values[i] = was + h;
+      ASSERT_TRUE(w.set(std::span<const double>(values)));
+      const double up = loss();
+      values[i] = was - h;
+      ASSERT_TRUE(w.set(std::span<const double>(values)));
+      const double down = loss();
+      values[i] = was;
+      near(static_cast<const double*>(session->gradients().of(w))[i], up, down, fmt::format("{}[{}]", name, i));
+    }
+    ASSERT_TRUE(w.set(std::span<const double>(values)));
+  });
+}
+
+std::string link_to(int l, const std::string& more = "") { return fmt::format(R"({{"is_remote_link":true,"target_l":{}{}}})", l, more); }
+
+struct Container {
+  const char* name;
+  std::string spec;
+};
+const std::vector<Container>& containers() {
+  const std::string wide = R"({"type":"dense","input_height":5,"output_height":3,"activation":"tanh"})";
+  const std::string to = R"({"type":"dense","input_height":5,"output_height":2,"scatter_to":)";
+  static const std::vector<Container> all = {
+      {"G_13 concat of 5 and 3", R"({"type":"parallel","parallel_branches":[)" + kDense + "," + wide + "]}"},
+      {"G_09 concat with a disabled branch", R"({"type":"parallel","parallel_branches":[)" + kDense + R"(,{"type":"dense","input_height":5,"output_height":3,"is_disabled":true},)" + wide + "]}"},
+      {"G_09 sequential with a disabled child", R"({"type":"sequential","sequential_layers":[)" + kDense + R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + wide + "]}"},
+      {"G_10 sequential[dense, dense, residual]", R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual"}]})"},
+      {"G_10 skip from the container's input", R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual","skip_from":0}]})"},
+      {"G_10 two skips from one tensor, around a disabled child", R"({"type":"sequential","residual":true,"sequential_layers":[)" + kDense + R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + kDense + R"(,{"type":"residual","skip_from":1},{"type":"residual","skip_from":1},)" + kDense + "]}"},
+      {"G_11 sequential[parallel, residual]", R"({"type":"sequential","sequential_layers":[{"type":"parallel","combine_mode":"add","parallel_branches":[)" + kDense + "," + kDense + R"(]},{"type":"residual"}]})"},
+      {"V_33 avg", R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_16 grid_scatter", R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"scatter_layout":"channels_first","parallel_branches":[)" + to + "[0,1,2]}," + to + "[0,0,1]}," + to + "[0,1,2]}]}"},
+      {"G_14 filter", R"({"type":"parallel","combine_mode":"filter","gate_temperature":0.7,"filter_gate":)" + wide + R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter of the best", R"({"type":"parallel","combine_mode":"filter","top_k":1,"filter_gate":)" + wide + R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter per sample", R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_scope":"sample","filter_gate":)" + wide + R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+  };
+  return all;
+}
+
+TEST(Containers, G_09_G_10_G_11_G_13_G_14_G_16_gradients_match_differences) {
+  for (const Container& c : containers()) {
+    Network network = read(grid({cell(0, c.spec)}, 1));
+    check_gradients(network, Shape::of({4, 5}), c.name);
+    if (std::string_view(c.name).starts_with("G_14")) check_gradients(network, Shape::of({2, 3, 5}), c.name);
+  }
+}
+
+TEST(Containers, G_16_V_34_value_at_its_cell_and_zeros_elsewhere) {
+  const Network network = read(grid({cell(0, R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"parallel_branches":[{"type":"dense","input_height":2,"output_height":1,"scatter_to":[0,1,2],"weights":{"weight":[2,3]}}]})")}, 1, R"("input_shape":[2],)"));
+  EXPECT_EQ(run(network, Shape::of({1, 2}), {1, 10}), (std::vector<double>{0, 0, 0, 0, 0, 32}));
+}
+
+Code code_of(const std::string& spec, const Shape& input = Shape::of({1, 5}), std::string* message = nullptr) {
+  auto result = network_from_json(std::string_view(spec));
+  Error error{Code::NoValue, ""};
+  if (!result) {
+    error = result.error();
+  } else if (auto prepared = result->network.prepare(input); !prepared) {
+    error = prepared.error();
+  }
+  if (message != nullptr) *message = error.message;
+  return error.code;
+}
+
+TEST(Containers, G_15_G_17_bad_containers_are_errors) {
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"sum","parallel_branches":[]})")}, 1)), Code::InvalidConfig);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"filter","parallel_branches":[]})")}, 1)), Code::InvalidConfig);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"sequential","sequential_layers":[{"type":"residual"}]})")}, 1)), Code::InvalidConfig);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"grid_scatter","parallel_branches":[{"type":"activation","scatter_to":[0,0,1]}]})")}, 1)), Code::OutOfRange);
+}
+
+TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
+  Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, link_to(1)),
+                               cell(3, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + link_to(4) + "," + link_to(0) + "]}"),
+                               cell(4, R"({"type":"dense","input_height":5,"output_height":5,"is_disabled":true})")}, 5));
+  check_gradients(network, Shape::of({2, 5}), "shares");
+  Network plain = read(grid({cell(0, kDense)}, 1));
+  Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
+  const Shape shape = Shape::of({2, 5});
+  ASSERT_TRUE(plain.prepare(shape) && twice.prepare(shape));
+  const std::vector<double> x = seeded("x", 10);
+  EXPECT_EQ(run(twice, shape, x), run(plain, shape, run(plain, shape, x)));
+}
+
+TEST(Links, V_22_feed_takes_the_targets_output) {
+  const std::string ten = R"({"type":"dense","input_height":10,"output_height":5,"is_remote_link":true,"target_l":0,"link_mode":"feed","link_merge":"concat"})";
+  Network network = read(grid({cell(0, kDense), cell(1, kDense), cell(2, link_to(0, R"(,"link_mode":"feed","link_merge":"add")")), cell(3, ten), cell(4, kDense),
+                               cell(5, link_to(1, R"(,"link_mode":"feed")"))}, 6));
+  check_gradients(network, Shape::of({2, 5}), "feeds");
+  EXPECT_EQ(code_of(grid({cell(0, link_to(1, R"(,"link_mode":"feed")")), cell(1, kDense)}, 2)), Code::FeedbackLink);
+}
+
+TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
+  Network network = read(grid({cell(0, kDense), cell(1, kDense), cell(2, R"({"type":"sequential","sequential_layers":[)" + kDense + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})")}, 3));
+  check_gradients(network, Shape::of({2, 5}), "address");
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"residual","skip_from":[0,0,0,1]})"), cell(1, kDense)}, 2)), Code::FeedbackLink);
+}
+
+TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
+  const auto holder = [](int l, const std::string& inside) { return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}"); };
+  std::string message;
+  EXPECT_EQ(code_of(grid({holder(0, link_to(1)), holder(1, link_to(0))}, 2), Shape::of({1, 5}), &message), Code::LinkCycle);
+  EXPECT_NE(message.find("layers.0.parallel_branches.0 -> layers.1.parallel_branches.0 -> layers.0"), std::string::npos) << message;
+  EXPECT_EQ(code_of(grid({cell(0, link_to(1)), cell(1, link_to(2)), cell(2, link_to(0))}, 3)), Code::LinkCycle);
+  EXPECT_EQ(code_of(grid({cell(0, link_to(0))}, 1)), Code::LinkCycle);
+  EXPECT_EQ(code_of(grid({holder(0, link_to(0))}, 1)), Code::LinkCycle);
+  EXPECT_EQ(code_of(grid({cell(0, link_to(1))}, 2)), Code::LinkToEmpty);
+  EXPECT_EQ(code_of(grid({cell(0, link_to(2))}, 2)), Code::OutOfRange);
+  // Doubling through links: few cells, more work than any machine does; and deeper than containers may nest.
+  std::string doubling, chain;
+  for (int i = 0; i < 40; ++i) doubling += (i ? "," : "") + (i < 39 ? holder(i, link_to(i + 1) + "," + link_to(i + 1)) : cell(i, kDense));
+  EXPECT_EQ(code_of(grid({doubling}, 40)), Code::LimitExceeded);
+  for (int i = 0; i < 80; ++i) chain += (i ? "," : "") + (i < 79 ? holder(i, link_to(i + 1)) : cell(i, kDense));
+  EXPECT_EQ(code_of(grid({chain}, 80)), Code::NestingTooDeep);
+}
+
+TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
+  std::vector<std::string> specs;
+  for (const Container& c : containers()) specs.push_back(grid({cell(0, c.spec)}, 1));
+  specs.push_back(grid({cell(0, kDense), cell(1, link_to(0, R"(,"type":"dense","input_height":5,"output_height":4,"link_mode":"feed","link_merge":"add")")), cell(2, link_to(0))}, 3, R"("init":"he",)"));
+  for (const std::string& text : specs) {
+    const Json once = network_to_json(read(text));
+    const Json twice = network_to_json(read(dump_json(once)));
+    EXPECT_EQ(*dump_canonical(once), *dump_canonical(twice));
+    Network a = read(text), b = read(dump_json(once));
+    const Shape shape = Shape::of({2, 5});
+    ASSERT_TRUE(a.prepare(shape) && b.prepare(shape)) << text;
+    EXPECT_EQ(run(a, shape, seeded("x", 10)), run(b, shape, seeded("x", 10)));
+  }
+}
+
+TEST(Network, G_01_V_02_V_03_V_05_V_06_G_04_places_and_pass_through) {
+  Network network = Network::create({2, 2, 2, 1}).value();
+  EXPECT_EQ(network.layer({0, 2, 0, 0}).error().code, Code::OutOfRange);
+  EXPECT_EQ(Network::create({0, 1, 1, 1}).error().code, Code::InvalidConfig);
+  EXPECT_EQ(Network::create({65536, 65536, 1, 1}).error().code, Code::InvalidConfig);
+  ASSERT_TRUE(network.place({1, 0, 1, 0}, layer_from_json(*parse_json(R"({"type":"activation","activation":"relu"})")).value()));
+  network.settings.activations = Element::f64;
+  ASSERT_TRUE(network.prepare(Shape::of({1, 3})));
+  EXPECT_EQ(run(network, Shape::of({1, 3}), {-1, 0, 2}), (std::vector<double>{0, 0, 2}));
+  std::string message;
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"dense","input_height":5,"output_height":4,"is_disabled":true})"), cell(1, R"({"type":"dense","input_height":4,"output_height":4})")}, 2), Shape::of({1, 5}), &message), Code::ShapeMismatch);
+  EXPECT_NE(message.find("cell (0,0,0,0) is disabled"), std::string::npos) << message;
+}
+
+TEST(Network, G_18_V_39_grafts) {
+  Network a = read(grid({cell(0, kDense)}, 1)), b = read(grid({cell(0, kDense)}, 1, R"("name":"other",)"));
+  const Shape shape = Shape::of({2, 5});
+  const std::vector<double> x = seeded("x", 10);
+  ASSERT_TRUE(a.prepare(shape) && b.prepare(shape));
+  const std::vector<double> fa = run(a, shape, x);
+  auto residual = residual_graft(a);
+  ASSERT_TRUE(residual) << residual.error().message;
+  ASSERT_TRUE(residual->prepare(shape));
+  const std::vector<double> y = run(*residual, shape, x);
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i] + fa[i]);
+  const std::array<const Network*, 2> both{&a, &b};
+  for (const bool share : {false, true}) {
+    auto grafted = graft_networks(both, "add", share);
+    ASSERT_TRUE(grafted) << grafted.error().message;
+    ASSERT_TRUE(grafted->prepare(shape));
+    const std::vector<double> sum = run(*grafted, shape, x);
+    for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], fa[i] + fa[i]);
+  }
+  EXPECT_EQ(graft_networks(both, "sum").error().code, Code::InvalidConfig);
+}
+
+TEST(Network, G_60_D_21_morph_all_enters_containers) {
+  Network network = read(grid({cell(0, containers()[0].spec)}, 1));
+  ASSERT_TRUE(network.morph_all(DType::int8));
+  network.visit_weights([](const std::string& name, const Weight& w, const Layer&) { EXPECT_EQ(w.dtype(), DType::int8) << name; });
+  EXPECT_EQ(network.morph_all(static_cast<DType>(77)).error().code, Code::InvalidArgument);
+}
+
+// Needs the softmax kind.
+TEST(Spec, J_25_the_example_of_the_specification_runs) {
+  const char* text = R"({"id":"demo","seed":42,"depth":1,"rows":1,"cols":2,"layers_per_cell":4,"input_shape":[8],"layers":[
+ {"z":0,"y":0,"x":0,"l":0,"type":"sequential","residual":true,"sequential_layers":[
+   {"type":"rmsnorm","input_height":8,"rms_norm_eps":1e-6},
+   {"type":"dense","input_height":8,"output_height":8,"activation":"silu","dtype":"bf16","bias":true}]},
+ {"z":0,"y":0,"x":0,"l":1,"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"depth":1,"rows":1,"cols":2},"scatter_layout":"flat","parallel_branches":[
+   {"type":"dense","input_height":8,"output_height":6,"activation":"relu","dtype":"int8","scatter_to":[0,0,1]},
+   {"is_remote_link":true,"target_z":0,"target_y":0,"target_x":1,"target_l":0,"scatter_to":[0,0,0]}]},
+ {"z":0,"y":0,"x":0,"l":2,"type":"parallel","combine_mode":"filter","top_k":1,"gate_temperature":0.7,
+   "filter_gate":{"type":"dense","input_height":12,"output_height":2,"activation":"linear"},"parallel_branches":[
+   {"type":"dense","input_height":12,"output_height":8,"activation":"tanh","dtype":"ternary"},
+   {"type":"sequential","name":"expert","sequential_layers":[
+     {"type":"swiglu","input_height":12,"output_height":16,"dtype":"int4"},
+     {"type":"dense","input_height":12,"output_height":8,"activation":"linear"}]}]},
+ {"z":0,"y":0,"x":0,"l":3,"type":"dense","input_height":8,"output_height":8,"activation":"linear","is_disabled":true},
+ {"z":0,"y":0,"x":1,"l":0,"type":"dense","input_height":8,"output_height":6,"activation":"gelu","is_disabled":true},
+ {"z":0,"y":0,"x":1,"l":1,"type":"dense","input_height":8,"output_height":3,"activation":"linear"},
+ {"z":0,"y":0,"x":1,"l":2,"type":"softmax","softmax_type":"entmax","entmax_alpha":1.5,"input_height":3}]})";
+  auto result = network_from_json(std::string_view(text));
+  ASSERT_TRUE(result) << result.error().message;
+  const auto session = NetworkSession::create(result->network, {1}).value();
+  const std::vector<float> x(16, 0.25f);
+  const auto y = session->forward({x.data(), Shape::of({2, 8})});
+  ASSERT_TRUE(y) << y.error().message;
+  ASSERT_EQ(y->shape.text(), "[2, 3]");
+  EXPECT_NEAR(y->as()[0] + y->as()[1] + y->as()[2], 1.0f, 1e-6f);
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,93 @@
+#include "ops/mix/mix.h"
+
+#include <cstring>
+
+#include "ops/all.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+
+void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
+  fill_zero(exec, y);
+  for (std::size_t g = 0; g < y.rows; ++g) {
+    const std::size_t size = x.cols * bytes_of(x.element);
+    const auto* from = static_cast<const std::byte*>(x.data) + g * rows * size;
+    add_column_sums(exec, {from, rows, x.cols, x.element}, 0, static_cast<std::byte*>(y.data) + g * size);
+  }
+  with_element(y.element, [&]<class T>() {
+    for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
+      for (std::size_t i = 0; i < y.cols; ++i) y.row<T>(r)[i] = y.row<T>(r)[i] / static_cast<T>(rows);
+    });
+  });
+  scale(exec, y, 1.0, y);  // snaps the quotients
+}
+
+void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, Tensor dx) {
+  with_element(dx.element, [&]<class T>() {
+    for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
+      for (std::size_t i = 0; i < dx.cols; ++i) dx.row<T>(r)[i] = dy.row<T>(r / rows)[i] / static_cast<T>(rows);
+    });
+  });
+  scale(exec, dx, 1.0, dx);
+}
+
+void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor p) {
+  with_element(p.element, [&]<class T>() {
+    for_rows(exec, p.rows, p.cols * 8, [&](std::size_t g) { exec.kernels.mix.of<T>().weights(rule, z.row<T>(g), p.cols, p.row<T>(g)); });
+  });
+}
+
+void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q, Tensor dz) {
+  with_element(p.element, [&]<class T>() {
+    for_rows(exec, p.rows, p.cols * 4,
+             [&](std::size_t g) { exec.kernels.mix.of<T>().weights_backward(rule, z.row<T>(g), p.row<T>(g), q.row<T>(g), p.cols, dz.row<T>(g)); });
+  });
+}
+
+namespace {
+
+// f(group, first, count) over pieces of the elements of a tensor; the last two count from the tensor's begin.
+template <class F>
+void each_group(const Exec& exec, std::size_t groups, std::size_t width, F&& f) {
+  constexpr std::size_t kPiece = 1024;
+  const std::size_t pieces = (width + kPiece - 1) / kPiece;
+  for_ranges(exec, groups * pieces, width < kPiece ? width : kPiece, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t at = i % pieces * kPiece;
+      f(i / pieces, i / pieces * width + at, width - at < kPiece ? width - at : kPiece);
+    }
+  });
+}
+
+}  // namespace
+
+void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y) {
+  const std::size_t width = y.rows * y.cols / p.rows;
+  with_element(y.element, [&]<class T>() {
+    const T* const* b = reinterpret_cast<const T* const*>(branches);
+    each_group(exec, p.rows, width,
+               [&](std::size_t g, std::size_t first, std::size_t n) { exec.kernels.mix.of<T>().mix(p.row<T>(g), b, p.cols, first, n, y.as<T>()); });
+  });
+}
+
+void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTensor dy, Tensor d) {
+  with_element(d.element, [&]<class T>() {
+    each_group(exec, p.rows, d.rows * d.cols / p.rows, [&](std::size_t g, std::size_t first, std::size_t n) {
+      const T weight = p.row<T>(g)[branch];
+      if (weight == 0)  // the branch was left out, whatever dy holds
+        std::memset(d.as<T>() + first, 0, n * sizeof(T));
+      else
+        exec.kernels.elementwise.of<T>().scale(dy.as<T>() + first, static_cast<double>(weight), n, d.as<T>() + first);
+    });
+  });
+}
+
+void mix_gate_backward(const Exec& exec, ConstTensor dy, ConstTensor b, std::size_t branch, Tensor q) {
+  const std::size_t width = dy.rows * dy.cols / q.rows;
+  with_element(q.element, [&]<class T>() {
+    for_rows(exec, q.rows, width,
+             [&](std::size_t g) { q.row<T>(g)[branch] = exec.kernels.mix.of<T>().dot(dy.as<T>() + g * width, b.as<T>() + g * width, width); });
+  });
+}
+
+}  // namespace loom

@@ -1,0 +1,120 @@
+#include "ops/mix/mix.h"
+#include "simd/math.h"
+#include "simd/rows.h"
+
+namespace loom::inline LOOM_TARGET {
+namespace {
+
+// A branch that takes part and has fewer than top_k better ones.
+template <class T>
+LOOM_INLINE bool is_kept(const GateRule& rule, const T* z, std::size_t n, std::size_t i) {
+  if (rule.enabled[i] == 0) return false;
+  if (rule.top_k == 0 || rule.top_k >= n) return true;
+  std::size_t better = 0;
+  for (std::size_t j = 0; j < n; ++j) better += rule.enabled[j] != 0 && (z[j] > z[i] || (z[j] == z[i] && j < i));
+  return better < rule.top_k;
+}
+
+template <class T>
+LOOM_INLINE T sum_of(const T* v, std::size_t n) {
+  Lanes<T> sum = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + lanes.load(v + i); });
+  return fold(sum);
+}
+
+template <class T>
+void gate_row(const GateRule& rule, const T* z, std::size_t n, T* p) {
+  const T absent = static_cast<T>(-__builtin_huge_val());
+  bool all = true;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool kept = is_kept(rule, z, n, i);
+    all &= kept;
+    p[i] = kept ? z[i] : rule.given ? T{0} : absent;
+  }
+  if (rule.given) {
+    const T sum = all ? T{1} : sum_of(p, n);
+    for (std::size_t i = 0; i < n && !all; ++i) p[i] = sum == 0 ? T{0} : snap(p[i] / sum);
+    return;
+  }
+  const Lanes<T> temperature = splat(static_cast<T>(rule.temperature)), nothing = splat(absent);
+  T top = absent;
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> v = lanes.load(p + i);
+    lanes.store(p + i, select(v == nothing, nothing, snap(v / temperature)));
+  });
+  for (std::size_t i = 0; i < n; ++i) top = p[i] > top ? p[i] : top;
+  const Lanes<T> largest = splat(top);
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> v = lanes.load(p + i);
+    lanes.store(p + i, select(v == nothing, zeros<T>(), snap(exp(snap(v - largest)))));
+  });
+  const T sum = sum_of(p, n);
+  if (sum == 0) return;  // nothing is kept
+  const Lanes<T> total = splat(sum);
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(p + i, snap(lanes.load(p + i) / total)); });
+}
+
+template <class T>
+void gate_backward_row(const GateRule& rule, const T* z, const T* p, const T* q, std::size_t n, T* dz) {
+  bool all = true;
+  T kept_sum = 0;
+  if (rule.given) {
+    Lanes<T> lanes = zeros<T>();
+    alignas(64) T part[kLanes] = {};
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool kept = is_kept(rule, z, n, i);
+      all &= kept;
+      part[i % kLanes] = part[i % kLanes] + (kept ? z[i] : T{0});
+    }
+    lanes = load(part);
+    kept_sum = fold(lanes);
+  }
+  Lanes<T> products = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) { products = products + lanes.load(p + i) * lanes.load(q + i); });
+  const T mean = snap(fold(products));
+  for (std::size_t i = 0; i < n; ++i) {
+    const T gap = snap(q[i] - mean);
+    if (!rule.given) {
+      dz[i] = p[i] == 0 ? T{0} : snap(snap(p[i] * gap) / static_cast<T>(rule.temperature));
+    } else if (all) {
+      dz[i] = q[i];
+    } else {
+      dz[i] = is_kept(rule, z, n, i) && kept_sum != 0 ? snap(gap / kept_sum) : T{0};
+    }
+  }
+}
+
+template <class T>
+void mix_row(const T* p, const T* const* b, std::size_t n, std::size_t first, std::size_t count, T* y) {
+  for_lanes(count, [&](std::size_t i, auto lanes) {
+    Lanes<T> total = zeros<T>();
+    for (std::size_t k = 0; k < n;) {
+      Lanes<T> block = zeros<T>();
+      for (const std::size_t end = k + 64 < n ? k + 64 : n; k < end; ++k)
+        if (p[k] != 0) block = block + splat(p[k]) * lanes.load(b[k] + first + i);
+      total = total + block;
+    }
+    lanes.store(y + first + i, snap(total));
+  });
+}
+
+template <class T>
+T dot_row(const T* a, const T* b, std::size_t n) {
+  T total = 0;
+  for (std::size_t i = 0; i < n;) {
+    T block = 0;
+    for (const std::size_t end = i + 64 < n ? i + 64 : n; i < end; ++i) block = block + a[i] * b[i];
+    total = total + block;
+  }
+  return snap(total);
+}
+
+template <class T>
+constexpr MixKernels<T> kKernels = {gate_row<T>, gate_backward_row<T>, mix_row<T>, dot_row<T>};
+
+}  // namespace
+
+extern const PerElement<MixKernels> mix_kernels;
+const PerElement<MixKernels> mix_kernels = {kKernels<float>, kKernels<double>};
+
+}  // namespace loom::inline LOOM_TARGET
