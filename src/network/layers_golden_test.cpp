@@ -142,7 +142,22 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("dense", "sequential"), [](const auto& info) { return info.param; });
+// Values of ONNX's node cases are f32.
+class OnnxNodes : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OnnxNodes, L_02_equals_onnx) {
+  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/onnx/") + GetParam() + ".json");
+  ASSERT_GT(file["cases"].size(), 0u);
+  for (const Json& j : file["cases"]) {
+    Case<double>(j, 1e-5).check();
+    Case<float>(j, 1e-5).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes, ::testing::Values("conv"), [](const auto& info) { return info.param; });
+
+INSTANTIATE_TEST_SUITE_P(Families, LayersGolden, ::testing::Values("conv", "dense", "sequential"), [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/isa.h"
 #include "ops/attention/attention.h"
+#include "ops/conv/conv.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
@@ -18,6 +19,7 @@ struct KernelTable {
   AttentionKernels attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
+  PerElement<ConvKernels> conv;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.
