@@ -44,16 +44,35 @@ Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t ch
   return Shape::create({all.data(), input.rank()});
 }
 
+namespace {
+
+// Keys name height, width, depth; axes stand as L, HW or DHW. A length is a height, or a width where no height is given.
+std::array<std::size_t, 3> by_axis(const std::array<std::size_t, 3>& declared, std::size_t axes) {
+  if (axes == 3) return {declared[2], declared[0], declared[1]};
+  if (axes == 2) return {0, declared[0], declared[1]};
+  return {0, 0, declared[0] != 0 ? declared[0] : declared[1]};
+}
+
+}  // namespace
+
 Result<void> check_declared(std::string_view kind, const char* what, const std::array<std::size_t, 3>& declared, std::size_t axes,
                             const std::array<std::size_t, 3>& derived) {
-  // Keys name height, width, depth; axes stand as L, HW or DHW.
-  const std::array<std::size_t, 3> by_axis = axes == 3 ? std::array{declared[2], declared[0], declared[1]}
-                                             : axes == 2 ? std::array<std::size_t, 3>{0, declared[0], declared[1]}
-                                                         : std::array<std::size_t, 3>{0, 0, declared[0]};
+  const std::array<std::size_t, 3> given = by_axis(declared, axes);
   for (std::size_t a = 3 - axes; a < 3; ++a)
-    if (by_axis[a] != 0 && by_axis[a] != derived[a])
-      return fail(Code::ShapeMismatch, "{}: {} of axis {}: {} given, {} derived", kind, what, a + axes - 3, by_axis[a], derived[a]);
+    if (given[a] != 0 && given[a] != derived[a])
+      return fail(Code::ShapeMismatch, "{}: {} of axis {}: {} given, {} derived", kind, what, a + axes - 3, given[a], derived[a]);
   return {};
+}
+
+Result<std::array<std::size_t, 3>> cropped(std::string_view kind, const std::array<std::size_t, 3>& declared, std::size_t axes,
+                                           const std::array<std::size_t, 3>& derived) {
+  std::array<std::size_t, 3> out = by_axis(declared, axes);
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (out[a] > derived[a])
+      return fail(Code::ShapeMismatch, "{}: output of axis {}: {} given, only {} derived", kind, a + axes - 3, out[a], derived[a]);
+    if (out[a] == 0) out[a] = derived[a];
+  }
+  return out;
 }
 
 }  // namespace loom

@@ -26,5 +26,8 @@ Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t ch
 // ShapeMismatch when a declared extent is another than the derived one.
 Result<void> check_declared(std::string_view kind, const char* what, const std::array<std::size_t, 3>& declared, std::size_t axes,
                             const std::array<std::size_t, 3>& derived);
+// The derived extents, cropped at the end of each axis to declared smaller ones (engine S-04). ShapeMismatch when a larger one is declared.
+Result<std::array<std::size_t, 3>> cropped(std::string_view kind, const std::array<std::size_t, 3>& declared, std::size_t axes,
+                                           const std::array<std::size_t, 3>& derived);
 
 }  // namespace loom

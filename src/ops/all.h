@@ -4,6 +4,7 @@
 #include "backend/cpu/isa.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/sequence_attention.h"
+#include "ops/conv/conv.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
 #include "ops/kmeans/kmeans.h"
@@ -30,6 +31,7 @@ struct KernelTable {
   PerElement<KmeansKernels> kmeans;
   PerElement<CellKernels> cell;
   PerElement<MixKernels> mix;
+  PerElement<ConvKernels> conv;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

@@ -8,6 +8,8 @@
 namespace loom {
 namespace {
 
+// Elements of all padded planes of a sample: sixteen samples' bytes still fit an address.
+constexpr std::size_t kMostStored = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 38) : std::size_t{1} << 24;
 constexpr std::size_t kChunk = 128;  // output positions unfolded at a time: their patches stay in the second-level cache
 
 constexpr std::array<std::array<std::string_view, 3>, 2> kKinds = {
@@ -62,40 +64,104 @@ void Conv::visit_weights(const std::function<void(Weight&)>& visit) {
   if (config_.bias) visit(bias_);
 }
 
-ConvGeometry Conv::geometry_for(const Shape& input) const {
+struct Conv::Plan {
+  ConvGeometry::Axes out;
+  ConvSizes sizes;
+  PatchLayout forward, reversed;  // patches of x, and of dy
+};
+
+Result<Conv::Plan> Conv::plan(const Shape& input) const {
+  LOOM_TRY_VOID(check_spatial(kind(), input, axes_, config_.input_channels));
   ConvGeometry g = geometry_;
   g.in = spatial_extents(input, axes_);
-  return g;
+  LOOM_TRY_VOID(check_declared(kind(), "input", sizes_.in, axes_, g.in));
+  LOOM_TRY(const ConvGeometry::Axes whole, g.out());
+  Plan p;
+  LOOM_TRY(p.out, cropped(kind(), sizes_.out, axes_, whole));
+  p.sizes = {input.elements() / (config_.input_channels * ConvGeometry::product(g.in)), config_.groups, config_.input_channels / config_.groups,
+             config_.filters / config_.groups};
+  LOOM_TRY(p.forward, PatchLayout::create(g, p.out));
+  LOOM_TRY(p.reversed, PatchLayout::create(g.reversed(p.out), g.in));
+  for (const std::size_t plane : {p.forward.plane(), p.reversed.plane()})
+    if (plane > kMostStored / std::max(config_.input_channels, config_.filters))
+      return fail(Code::SizeOverflow, "{}: padded planes of {} elements for {} channels and {} filters", kind(), plane, config_.input_channels,
+                  config_.filters);
+  return p;
 }
 
 Result<Shape> Conv::output_shape(const Shape& input) const {
-  LOOM_TRY_VOID(check_spatial(kind(), input, axes_, config_.input_channels));
-  const ConvGeometry g = geometry_for(input);
-  LOOM_TRY_VOID(check_declared(kind(), "input", sizes_.in, axes_, g.in));
-  LOOM_TRY(const ConvGeometry::Axes out, g.out());
-  LOOM_TRY_VOID(check_declared(kind(), "output", sizes_.out, axes_, out));
-  return spatial_shape(input, axes_, config_.filters, out);
+  LOOM_TRY(const Plan p, plan(input));
+  return spatial_shape(input, axes_, config_.filters, p.out);
 }
 
-void Conv::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const {
-  const ConvGeometry g = geometry_for(x.shape);
-  const ConvGeometry::Axes out = *g.out();  // checked by output_shape()
-  const std::size_t positions = ConvGeometry::product(out), inputs = ConvGeometry::product(g.in), size = bytes_of(x.element);
-  const std::size_t samples = x.shape.elements() / (config_.input_channels * inputs);
-  const std::size_t group_channels = config_.input_channels / config_.groups, group_filters = config_.filters / config_.groups;
-  for (std::size_t b = 0; b < samples; ++b)
-    for (std::size_t group = 0; group < config_.groups; ++group)
-      for (std::size_t first = 0; first < positions; first += kChunk) {
-        const ArenaScope scope(exec.arena);
-        const std::size_t rows = std::min(kChunk, positions - first);
-        const Tensor patches = exec.arena.tensor(rows, weight_.cols(), x.element);
-        const std::byte* from = x.as<std::byte>() + (b * config_.input_channels + group * group_channels) * inputs * size;
-        unfold(exec, g, out, from, group_channels, first, patches);
-        const Tensor filtered = exec.arena.tensor(rows, group_filters, x.element);
-        linear(exec, patches, std::array{LinearJob{&weight_, &bias_, filtered, group}});
-        if (!config_.activation.is_linear()) activate(exec, config_.activation, filtered, filtered);
-        store_planes(exec, filtered, positions, first, y.as<std::byte>() + (b * config_.filters + group * group_filters) * positions * size);
-      }
+// The sums before the activation.
+void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const {
+  const ArenaScope scope(exec.arena);
+  const ConvSizes& n = plan.sizes;
+  const DType panels = weight_.matrix()->dtype();
+  if (x.element == Element::f64 || panels == DType::float32 || panels == DType::float16 || panels == DType::bfloat16) {
+    with_element(x.element, [&]<class T>() {
+      const T* bias = config_.bias ? bias_.values<T>(exec) : nullptr;
+      convolve(exec, plan.forward, n, x.data, weight_.values<T>(exec), bias, y.data, x.element);
+    });
+    return;
+  }
+  // Types with a meeting of their own take patches as rows of a matrix.
+  const std::size_t positions = plan.forward.positions(), size = bytes_of(x.element);
+  std::byte* stored = exec.arena.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
+  for (std::size_t i = 0; i < n.samples * n.groups; ++i) {
+    const std::byte* planes = x.as<std::byte>() + i * n.channels * plan.forward.input_plane() * size;
+    if (!plan.forward.in_place()) {
+      store_planes(exec, plan.forward, planes, n.channels, x.element, stored);
+      planes = stored;
+    }
+    for (std::size_t first = 0; first < positions; first += kChunk) {
+      const ArenaScope chunk(exec.arena);
+      const std::size_t rows = std::min(kChunk, positions - first);
+      const Tensor patches = exec.arena.tensor(rows, weight_.cols(), x.element);
+      unfold(exec, plan.forward, planes, n.channels, first, patches);
+      const Tensor filtered = exec.arena.tensor(rows, n.filters, x.element);
+      linear(exec, patches, std::array{LinearJob{&weight_, &bias_, filtered, i % n.groups}});
+      rows_to_planes(exec, filtered, positions, first, y.as<std::byte>() + i * n.filters * positions * size);
+    }
+  }
+}
+
+void Conv::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  const Plan p = *plan(x.shape);  // checked by output_shape()
+  // The derivative is taken at the sum before the activation.
+  const View sum = pass.keeps() && !config_.activation.is_linear() ? exec.arena.view(y.shape, y.element) : y;
+  sums(exec, p, x, sum);
+  if (!config_.activation.is_linear()) activate(exec, config_.activation, sum, y);
+  if (!pass.keeps()) return;
+  pass.tape->push(x);
+  pass.tape->push(sum);
+}
+
+void Conv::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(exec.arena);
+  const ConstView sum = pass.tape->pop(), x = pass.tape->pop();
+  const Plan p = *plan(x.shape);
+  const ConvSizes& n = p.sizes;
+  ConstView g = dy;
+  if (!config_.activation.is_linear()) {
+    const View slope = exec.arena.view(dy.shape, dy.element);
+    activate_backward(exec, config_.activation, sum, dy, slope);
+    g = slope;
+  }
+  const ConvSizes reversed{n.samples, n.groups, n.filters, n.channels};
+  void* dw = pass.gradients != nullptr ? pass.gradients->of(weight_) : nullptr;
+  void* db = pass.gradients != nullptr && config_.bias ? pass.gradients->of(bias_) : nullptr;
+  if (dw != nullptr && transposed_) convolve_weight_gradient(exec, p.reversed, reversed, g.data, x.data, true, dw, nullptr, x.element);
+  if (dw != nullptr && !transposed_) convolve_weight_gradient(exec, p.forward, n, x.data, g.data, false, dw, db, x.element);
+  if (db != nullptr && (dw == nullptr || transposed_))
+    convolve_bias_gradient(exec, n.samples, config_.filters, ConvGeometry::product(p.out), g.data, db, x.element);
+  if (dx.data == nullptr) return;
+  with_element(x.element, [&]<class T>() {
+    T* w = exec.arena.take<T>(weight_.elements());
+    reverse_weight(exec, n, geometry_.taps(), weight_.values<T>(exec), w, x.element);
+    convolve(exec, p.reversed, reversed, g.data, w, nullptr, dx.data, x.element);
+  });
 }
 
 }  // namespace loom

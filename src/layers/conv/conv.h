@@ -1,11 +1,12 @@
 #pragma once
 // Convolutions and transposed convolutions over one to three axes (cnn1..3, convtransposed1..3); engine 3.4, 3.5.
 // x [B, C, in...] (or [C, in...]) -> y [B, F, out...] = act(sum over (c, k) of W[f, c, k] * patch + b[f]), cross-correlation.
-// W [F, C / groups, kernel...], filter-major for both. Quantised inputs have one scale per patch or 32 of it.
+// W [F, C / groups, kernel...], filter-major for both. Quantised inputs have one scale per patch or 32 of it. A declared smaller output
+// is a crop at the end of each axis. Backward meets the weight's decoded values.
 
 #include "layers/linear.h"
 #include "layers/spatial.h"
-#include "ops/unfold/unfold.h"
+#include "ops/conv/conv.h"
 
 namespace loom {
 
@@ -26,9 +27,12 @@ class Conv final : public Layer {
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
-  ConvGeometry geometry_for(const Shape& input) const;
+  struct Plan;
+  Result<Plan> plan(const Shape& input) const;
+  void sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const;
   std::size_t axes_;
   bool transposed_;
   ConvConfig config_;

@@ -1,0 +1,308 @@
+#include "ops/conv/conv.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/checked.h"
+#include "ops/all.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kLaneCount = 16;
+constexpr std::size_t kMaxTile = 16;          // of ConvKernels::tile
+constexpr std::size_t kStored = 65536;        // elements of stored planes that are made at a time: they are read from the caches
+constexpr std::size_t kSamplesOfBlock = 16;   // numerics N-05
+constexpr std::size_t kChunkRows = 256;       // rows of g that stay in the first-level cache while all columns pass
+
+// f(begin, end, worker) over parts of [0, n), as for_ranges.
+template <class F>
+void for_ranges_by_worker(const Exec& exec, std::size_t n, std::size_t cost, F&& f) {
+  if (exec.rehearsal() || n == 0) return;
+  if (n * cost < kWorthSharing || exec.pool.threads() == 1) return f(std::size_t{0}, n, 0);
+  const std::size_t parts = std::min<std::size_t>(n, static_cast<std::size_t>(exec.pool.threads()) * 4);
+  exec.pool.run(parts, [&](std::size_t part, int worker) { f(part * n / parts, (part + 1) * n / parts, worker); });
+}
+
+template <class T>
+class Convolution {
+ public:
+  Convolution(const Exec& exec, const PatchLayout& layout, const ConvSizes& n)
+      : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), k_(n.channels * layout.taps()) {
+    together_ = std::max<std::size_t>(1, kernels_.tile / std::min(n.filters, kernels_.tile));
+    // Few filters: a tile is gathered for too few of them to pay, so tiles keep to one row, the last of each reaching back.
+    by_row_ = layout.width() >= kLaneCount && (layout.width() % kLaneCount == 0 || n.filters <= kernels_.tile);
+    offsets_ = exec.arena.take<std::size_t>(k_);
+    gathered_ = exec.arena.take<std::size_t>(k_);
+    buffer_elements_ = together_ * k_ * kLaneCount;
+    buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
+    exec.run(1, [&](std::size_t) {
+      layout.write_offsets(n.channels, offsets_);
+      for (std::size_t i = 0; i < k_; ++i) gathered_[i] = i * kLaneCount;
+    });
+  }
+
+  void run(const T* x, const T* w, const T* bias, T* y) {
+    const std::size_t planes = n_.groups * n_.channels, stored = planes * layout_.plane();
+    const std::size_t batch = layout_.in_place() ? n_.samples : std::clamp<std::size_t>(kStored / stored, 1, n_.samples);
+    T* room = exec_.arena.template take<T>(layout_.in_place() ? 0 : batch * stored);
+    for (std::size_t first = 0; first < n_.samples; first += batch) {
+      const std::size_t count = std::min(batch, n_.samples - first);
+      const T* from = x + first * planes * layout_.input_plane();
+      if (!layout_.in_place()) store_planes(exec_, layout_, from, count * planes, element_of<T>, room);
+      samples(layout_.in_place() ? from : room, count, w, bias, y + first * n_.groups * n_.filters * layout_.positions());
+    }
+  }
+
+ private:
+  std::size_t units() const { return by_row_ ? layout_.rows() : ceil_div(layout_.positions(), kLaneCount); }
+
+  void samples(const T* x, std::size_t count, const T* w, const T* bias, T* y) {
+    const std::size_t units_of_plane = units(), cost = k_ * n_.filters * (by_row_ ? layout_.width() : kLaneCount) / 8 + 1;
+    for_ranges_by_worker(exec_, count * n_.groups * units_of_plane, cost, [&](std::size_t begin, std::size_t end, int worker) {
+      while (begin < end) {
+        const std::size_t plane = begin / units_of_plane, group = plane % n_.groups, first = begin % units_of_plane;
+        const std::size_t last = std::min(units_of_plane, first + end - begin);
+        ConvTask<T> task{offsets_, w + group * n_.filters * k_, bias == nullptr ? nullptr : bias + group * n_.filters, n_.filters, k_,
+                         y + plane * n_.filters * layout_.positions(), layout_.positions()};
+        const T* from = x + plane * n_.channels * layout_.plane();
+        by_row_ ? rows(task, from, first, last) : flat(task, from, first, last, buffers_ + static_cast<std::size_t>(worker) * buffer_elements_);
+        begin += last - first;
+      }
+    });
+  }
+
+  void rows(const ConvTask<T>& task, const T* x, std::size_t begin, std::size_t end) const {
+    std::array<ConvTile<T>, kMaxTile> tiles;
+    std::size_t n = 0;
+    const std::size_t width = layout_.width();
+    for (std::size_t r = begin; r < end; ++r) {
+      const T* row = x + layout_.start_of_row(r);
+      for (std::size_t at = 0; at < width; at += kLaneCount) {
+        const std::size_t column = std::min(at, width - kLaneCount);
+        tiles[n++] = {row + column, r * width + column, 0, kLaneCount};
+        if (n < together_) continue;
+        kernels_.tiles(task, tiles.data(), n);
+        n = 0;
+      }
+    }
+    if (n != 0) kernels_.tiles(task, tiles.data(), n);
+  }
+
+  // Tiles of positions without regard to rows; those that are not of one piece are gathered.
+  void flat(ConvTask<T> task, const T* x, std::size_t begin, std::size_t end, T* buffer) const {
+    std::array<ConvTile<T>, kMaxTile> tiles;
+    std::size_t n = 0;
+    const std::size_t positions = layout_.positions(), width = layout_.width();
+    const auto flush = [&] {
+      if (n != 0) kernels_.tiles(task, tiles.data(), n);
+      n = 0;
+    };
+    for (std::size_t unit = begin; unit < end; ++unit) {
+      const std::size_t at = unit * kLaneCount, lanes = std::min(kLaneCount, positions);
+      const std::size_t first = std::min(at, positions - lanes);
+      std::size_t row = first / width, column = first % width;
+      const bool whole = lanes == kLaneCount && column + kLaneCount <= width;
+      const std::size_t* offsets = whole ? offsets_ : gathered_;
+      if (offsets != task.offsets) flush();
+      task.offsets = offsets;
+      tiles[n] = {x + layout_.start_of_row(row) + column, first, at - first, lanes};
+      if (!whole) {
+        std::array<std::size_t, kLaneCount> starts{};
+        std::size_t start = layout_.start_of_row(row);
+        for (std::size_t j = 0; j < lanes; ++j) {
+          starts[j] = start + column;
+          if (++column == width && j + 1 < lanes) column = 0, start = layout_.start_of_row(++row);
+        }
+        tiles[n].from = buffer + n * k_ * kLaneCount;
+        kernels_.gather(x, offsets_, k_, starts.data(), lanes, buffer + n * k_ * kLaneCount);
+      }
+      if (++n == together_) flush();
+    }
+    flush();
+  }
+
+  const Exec& exec_;
+  const PatchLayout& layout_;
+  const ConvSizes& n_;
+  const ConvKernels<T>& kernels_;
+  std::size_t k_, together_ = 1, buffer_elements_ = 0;
+  bool by_row_ = false;
+  std::size_t *offsets_ = nullptr, *gathered_ = nullptr;
+  T* buffers_ = nullptr;
+};
+
+// The rows (sample, position) of up to sixteen samples, cut where a row of positions, a sample or a block of 64 ends.
+std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size_t sample_stride, ConvRun* to) {
+  std::size_t n = 0, left = 64;
+  for (std::size_t b = 0; b < samples; ++b)
+    for (std::size_t r = 0; r < layout.rows(); ++r) {
+      const std::size_t start = b * sample_stride + layout.start_of_row(r);
+      for (std::size_t at = 0; at < layout.width();) {
+        const std::size_t count = std::min(layout.width() - at, left);
+        left -= count;
+        to[n++] = {start + at, count, left == 0};
+        at += count;
+        if (left == 0) left = 64;
+      }
+    }
+  to[n - 1].ends_block = true;
+  return n;
+}
+
+template <class T>
+class WeightGradient {
+ public:
+  WeightGradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n)
+      : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), lanewise_(n.channels == 1 && n.filters == 1 && n.groups > 1) {
+    columns_ = n.channels * layout.taps();
+    planes_ = n.groups * n.channels;
+    // Panels of sixteen filters of a group; of a depthwise convolution of sixteen groups.
+    panels_ = lanewise_ ? ceil_div(n.groups, kLaneCount) : n.groups * ceil_div(n.filters, kLaneCount);
+    const std::size_t most = std::min(n.samples, kSamplesOfBlock), rows = most * layout.positions();
+    offsets_ = exec.arena.take<std::size_t>(columns_);
+    runs_ = exec.arena.take<ConvRun>(most * layout.rows() + rows / 64 + 1);
+    g_ = exec.arena.take<T>(panels_ * rows * kLaneCount);
+    stored_ = exec.arena.take<T>(layout.in_place() ? 0 : most * planes_ * layout.plane());
+    x_ = exec.arena.take<T>(lanewise_ ? panels_ * most * layout.plane() * kLaneCount : 0);
+    totals_ = exec.arena.take<T>(panels_ * columns_ * kLaneCount);
+    exec.run(1, [&](std::size_t) { layout.write_offsets(n.channels, offsets_); });
+  }
+
+  // Samples of one block.
+  void add_block(const T* x, const T* g, std::size_t samples, bool reversed, T* d, T* d_bias) {
+    if (!layout_.in_place()) store_planes(exec_, layout_, x, samples * planes_, element_of<T>, stored_);
+    const T* stored = layout_.in_place() ? x : stored_;
+    const std::size_t positions = layout_.positions(), rows = samples * positions;
+    interleave(g, n_.groups * n_.filters, lanewise_ ? n_.groups : n_.filters, positions, samples, g_);
+    if (lanewise_) interleave(stored, n_.groups, n_.groups, layout_.plane(), samples, x_);
+    std::size_t num_runs = 0;
+    exec_.run(1, [&](std::size_t) { num_runs = write_runs(layout_, samples, lanewise_ ? layout_.plane() : planes_ * layout_.plane(), runs_); });
+    const std::size_t tiles = ceil_div(columns_, kernels_.tile);
+    for_ranges(exec_, panels_ * tiles, rows * kernels_.tile * 2, [&](std::size_t begin, std::size_t end) {
+      while (begin < end) {
+        const std::size_t panel = begin / tiles, first = begin % tiles, last = std::min(tiles, first + end - begin);
+        columns(stored, samples, panel, first * kernels_.tile, std::min(last * kernels_.tile, columns_), num_runs, reversed, d);
+        begin += last - first;
+      }
+    });
+    if (d_bias == nullptr) return;
+    for_ranges(exec_, panels_, rows * kLaneCount, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t p = begin; p < end; ++p) {
+        alignas(64) std::array<T, kLaneCount> total;
+        kernels_.sum_rows(g_ + p * rows * kLaneCount, rows, total.data());
+        kernels_.add_total(total.data(), lanes(p), 1, d_bias + first_filter(p));
+      }
+    });
+  }
+
+ private:
+  std::size_t panels_of_group() const { return panels_ / n_.groups; }
+  std::size_t lanes(std::size_t panel) const {
+    return lanewise_ ? std::min(kLaneCount, n_.groups - panel * kLaneCount)
+                     : std::min(kLaneCount, n_.filters - panel % panels_of_group() * kLaneCount);
+  }
+  std::size_t first_filter(std::size_t panel) const {
+    return lanewise_ ? panel * kLaneCount : panel / panels_of_group() * n_.filters + panel % panels_of_group() * kLaneCount;
+  }
+
+  // planes [samples, all, n] -> [panel][sample][n][16], panels of up to 16 planes of each run of `of_group`.
+  void interleave(const T* planes, std::size_t all, std::size_t of_group, std::size_t n, std::size_t samples, T* to) {
+    const std::size_t per_group = ceil_div(of_group, kLaneCount);
+    for_ranges(exec_, all / of_group * per_group * samples, n * kLaneCount, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t panel = i / samples, sample = i % samples, first = panel % per_group * kLaneCount;
+        const T* from = planes + (sample * all + panel / per_group * of_group + first) * n;
+        kernels_.interleave(from, n, std::min(kLaneCount, of_group - first), n, to + i * n * kLaneCount);
+      }
+    });
+  }
+
+  void columns(const T* stored, std::size_t samples, std::size_t panel, std::size_t begin, std::size_t end, std::size_t num_runs, bool reversed, T* d) {
+    T* total = totals_ + panel * columns_ * kLaneCount;
+    std::fill(total + begin * kLaneCount, total + end * kLaneCount, T{0});
+    const T* x = lanewise_ ? x_ + panel * samples * layout_.plane() * kLaneCount : stored + panel / panels_of_group() * n_.channels * layout_.plane();
+    const T* g = g_ + panel * samples * layout_.positions() * kLaneCount;
+    for (std::size_t run = 0; run < num_runs;) {
+      std::size_t rows = 0, stop = run;
+      do rows += runs_[stop++].count;
+      while (stop < num_runs && (rows < kChunkRows || !runs_[stop - 1].ends_block));
+      kernels_.gradient({x, g, offsets_, runs_ + run, stop - run, total, lanewise_}, begin, end);
+      g += rows * kLaneCount;
+      run = stop;
+    }
+    const std::size_t taps = layout_.taps(), first = first_filter(panel), in_group = lanewise_ ? 0 : first % n_.filters, group = lanewise_ ? 0 : first / n_.filters;
+    for (std::size_t c = begin; c < end; ++c) {
+      T* to = reversed && !lanewise_ ? d + ((group * n_.channels + c / taps) * n_.filters + in_group) * taps + c % taps : d + first * columns_ + c;
+      kernels_.add_total(total + c * kLaneCount, lanes(panel), reversed && !lanewise_ ? taps : columns_, to);
+    }
+  }
+
+  const Exec& exec_;
+  const PatchLayout& layout_;
+  const ConvSizes& n_;
+  const ConvKernels<T>& kernels_;
+  bool lanewise_;
+  std::size_t columns_ = 0, planes_ = 0, panels_ = 0;
+  std::size_t* offsets_ = nullptr;
+  ConvRun* runs_ = nullptr;
+  T *g_ = nullptr, *stored_ = nullptr, *x_ = nullptr, *totals_ = nullptr;
+};
+
+}  // namespace
+
+void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w, const void* bias, void* y,
+              Element element) {
+  const ArenaScope scope(exec.arena);
+  with_element(element, [&]<class T>() {
+    Convolution<T>(exec, layout, sizes).run(static_cast<const T*>(x), static_cast<const T*>(w), static_cast<const T*>(bias), static_cast<T*>(y));
+  });
+}
+
+void reverse_weight(const Exec& exec, const ConvSizes& n, std::size_t taps, const void* w, void* to, Element element) {
+  with_element(element, [&]<class T>() {
+    for_rows(exec, n.groups * n.channels, n.filters * taps, [&](std::size_t row) {
+      const std::size_t group = row / n.channels, c = row % n.channels;
+      T* out = static_cast<T*>(to) + row * n.filters * taps;
+      for (std::size_t f = 0; f < n.filters; ++f, out += taps)
+        std::copy_n(static_cast<const T*>(w) + ((group * n.filters + f) * n.channels + c) * taps, taps, out);
+    });
+  });
+}
+
+void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x, const void* g, bool reversed, void* d,
+                              void* d_bias, Element element) {
+  const ArenaScope scope(exec.arena);
+  with_element(element, [&]<class T>() {
+    WeightGradient<T> gradient(exec, layout, n);
+    for (std::size_t b = 0; b < n.samples; b += kSamplesOfBlock)
+      gradient.add_block(static_cast<const T*>(x) + b * n.groups * n.channels * layout.input_plane(),
+                         static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(), std::min(kSamplesOfBlock, n.samples - b), reversed,
+                         static_cast<T*>(d), static_cast<T*>(d_bias));
+  });
+}
+
+void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions, const void* g, void* d, Element element) {
+  const ArenaScope scope(exec.arena);
+  with_element(element, [&]<class T>() {
+    const ConvKernels<T>& kernels = exec.kernels.conv.of<T>();
+    const std::size_t most = std::min(samples, kSamplesOfBlock);
+    T* rows = exec.arena.take<T>(ceil_div(channels, kLaneCount) * most * positions * kLaneCount);
+    for_rows(exec, ceil_div(channels, kLaneCount), samples * positions * kLaneCount, [&](std::size_t panel) {
+      const std::size_t lanes = std::min(kLaneCount, channels - panel * kLaneCount);
+      T* to = rows + panel * most * positions * kLaneCount;
+      for (std::size_t first = 0; first < samples; first += kSamplesOfBlock) {
+        const std::size_t count = std::min(kSamplesOfBlock, samples - first);
+        for (std::size_t b = 0; b < count; ++b)
+          kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLaneCount) * positions, positions, lanes, positions,
+                             to + b * positions * kLaneCount);
+        alignas(64) std::array<T, kLaneCount> total;
+        kernels.sum_rows(to, count * positions, total.data());
+        kernels.add_total(total.data(), lanes, 1, static_cast<T*>(d) + panel * kLaneCount);
+      }
+    });
+  });
+}
+
+}  // namespace loom

@@ -1,0 +1,192 @@
+#include "ops/conv/conv.h"
+#include "simd/rows.h"
+
+namespace loom::inline LOOM_TARGET {
+namespace {
+
+// Independent chains enough to hide the latency of an add, few enough for the registers.
+template <class T>
+constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2 ? 6 : kRegisters64 == 4 ? 3 : 1)
+                                     : (kRegisters == 1 ? 12 : kRegisters == 2 ? 6 : kRegisters == 4 ? 3 : 1);
+
+// Calls f<N>() for the N in 1..Max that equals n.
+template <int Max, class F>
+LOOM_INLINE void with_count(int n, F&& f) {
+  if constexpr (Max == 1) {
+    f.template operator()<1>();
+  } else {
+    if (n == Max)
+      f.template operator()<Max>();
+    else
+      with_count<Max - 1>(n, static_cast<F&&>(f));
+  }
+}
+
+template <class T>
+void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
+  if (tile.skip == 0 && tile.count == kLanes) return store(y, v);
+  alignas(64) T lanes[kLanes];
+  store(lanes, v);
+  for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
+}
+
+// N filters from `first` on for P tiles.
+template <class T, int N, int P>
+void filters_by_tiles(const ConvTask<T>& task, std::size_t first, const ConvTile<T>* tiles) {
+  const T* w = task.w + first * task.k;
+  const T* from[P];
+  for (int p = 0; p < P; ++p) from[p] = tiles[p].from;
+  Lanes<T> total[N][P];
+  for (int n = 0; n < N; ++n)
+    for (int p = 0; p < P; ++p) total[n][p] = zeros<T>();
+  for (std::size_t k = 0; k < task.k;) {
+    const std::size_t stop = task.k - k < 64 ? task.k : k + 64;
+    Lanes<T> block[N][P];
+    for (int n = 0; n < N; ++n)
+      for (int p = 0; p < P; ++p) block[n][p] = zeros<T>();
+    for (; k < stop; ++k) {
+      const std::size_t offset = task.offsets[k];
+#pragma GCC unroll 16
+      for (int p = 0; p < P; ++p) {
+        const Lanes<T> x = load(from[p] + offset);
+#pragma GCC unroll 16
+        for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * splat(w[static_cast<std::size_t>(n) * task.k + k]);
+      }
+    }
+    for (int n = 0; n < N; ++n)
+      for (int p = 0; p < P; ++p) total[n][p] = total[n][p] + block[n][p];
+  }
+  for (int n = 0; n < N; ++n)
+    for (int p = 0; p < P; ++p) {
+      const std::size_t f = first + static_cast<std::size_t>(n);
+      Lanes<T> sum = snap(total[n][p]);
+      if (task.bias != nullptr) sum = snap(sum + splat(task.bias[f]));
+      store_lanes(tiles[p], task.y + f * task.positions + tiles[p].to, sum);
+    }
+}
+
+template <class T, int N>
+void filters(const ConvTask<T>& task, std::size_t first, const ConvTile<T>* tiles, std::size_t n) {
+  constexpr int P = kTile<T> / N;
+  std::size_t i = 0;
+  for (; i + P <= n; i += P) filters_by_tiles<T, N, P>(task, first, tiles + i);
+  if constexpr (P > 1)
+    for (; i < n; ++i) filters_by_tiles<T, N, 1>(task, first, tiles + i);
+}
+
+template <class T>
+void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
+  // Parts of like size: a small rest would leave too few chains.
+  const std::size_t parts = (task.filters + kTile<T> - 1) / kTile<T>;
+  for (std::size_t i = 0, first = 0; i < parts; ++i) {
+    const std::size_t last = (i + 1) * task.filters / parts;
+    with_count<kTile<T>>(static_cast<int>(last - first), [&]<int N>() { filters<T, N>(task, first, tiles, n); });
+    first = last;
+  }
+}
+
+// As elsewhere, lanes from `second` on: lane masks are read from this row of zeros and ones.
+alignas(64) constexpr float kStep[2 * kLanes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+template <class T>
+void gather(const T* x, const std::size_t* offsets, std::size_t k, const std::size_t* starts, std::size_t lanes, T* to) {
+  std::size_t pieces = 1, second = kLanes;
+  for (std::size_t i = 1; i < lanes; ++i)
+    if (starts[i] != starts[i - 1] + 1) ++pieces, second = i;
+  if constexpr (sizeof(T) == 4) {
+    if (lanes == kLanes && pieces <= 2) {
+      // Both loads stay between the first and the last element that the lanes need.
+      const T *a = x + starts[0], *b = x + starts[kLanes - 1] - (kLanes - 1);
+      const I32x16 late = load(kStep + kLanes - second) > zero();
+      for (std::size_t i = 0; i < k; ++i, to += kLanes) store(to, select(late, load(b + offsets[i]), load(a + offsets[i])));
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < k; ++i, to += kLanes) {
+    const T* from = x + offsets[i];
+    for (std::size_t j = 0; j < lanes; ++j) to[j] = from[starts[j]];
+    for (std::size_t j = lanes; j < kLanes; ++j) to[j] = 0;
+  }
+}
+
+template <class T, int N, bool Lanewise>
+void gradient_columns(const ConvGradientTask<T>& task, std::size_t first) {
+  constexpr std::size_t kWidth = Lanewise ? kLanes : 1;
+  const T* x[N];
+  Lanes<T> block[N];
+  T* total = task.total + first * kLanes;
+  for (int t = 0; t < N; ++t) {
+    x[t] = task.x + task.offsets[first + static_cast<std::size_t>(t)] * kWidth;
+    block[t] = zeros<T>();
+  }
+  const T* g = task.g;
+  for (std::size_t r = 0; r < task.num_runs; ++r) {
+    const ConvRun run = task.runs[r];
+    for (std::size_t i = run.from * kWidth, end = (run.from + run.count) * kWidth; i < end; i += kWidth, g += kLanes) {
+      const Lanes<T> v = load(g);
+#pragma GCC unroll 16
+      for (int t = 0; t < N; ++t) {
+        if constexpr (Lanewise)
+          block[t] = block[t] + v * load(x[t] + i);
+        else
+          block[t] = block[t] + v * splat(x[t][i]);
+      }
+    }
+    if (!run.ends_block) continue;
+    for (int t = 0; t < N; ++t) {
+      store(total + t * kLanes, load(total + t * kLanes) + block[t]);
+      block[t] = zeros<T>();
+    }
+  }
+}
+
+template <class T>
+void gradient(const ConvGradientTask<T>& task, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; i += kTile<T>) {
+    const std::size_t left = end - i;
+    with_count<kTile<T>>(left < kTile<T> ? static_cast<int>(left) : kTile<T>, [&]<int N>() {
+      task.lanewise ? gradient_columns<T, N, true>(task, i) : gradient_columns<T, N, false>(task, i);
+    });
+  }
+}
+
+template <class T>
+void interleave(const T* planes, std::size_t stride, std::size_t n, std::size_t rows, T* to) {
+  if (n == kLanes) {
+    for (std::size_t r = 0; r < rows; ++r, to += kLanes)
+#pragma GCC unroll 16
+      for (std::size_t j = 0; j < kLanes; ++j) to[j] = planes[j * stride + r];
+    return;
+  }
+  for (std::size_t r = 0; r < rows; ++r, to += kLanes) {
+    for (std::size_t j = 0; j < n; ++j) to[j] = planes[j * stride + r];
+    for (std::size_t j = n; j < kLanes; ++j) to[j] = 0;
+  }
+}
+
+template <class T>
+void sum_rows(const T* x, std::size_t rows, T* to) {
+  Lanes<T> total = zeros<T>();
+  for (std::size_t r = 0; r < rows;) {
+    const std::size_t stop = rows - r < 64 ? rows : r + 64;
+    Lanes<T> block = zeros<T>();
+    for (; r < stop; ++r) block = block + load(x + r * kLanes);
+    total = total + block;
+  }
+  store(to, total);
+}
+
+template <class T>
+void add_total(const T* total, std::size_t n, std::size_t stride, T* to) {
+  for (std::size_t i = 0; i < n; ++i) to[i * stride] = snap(to[i * stride] + total[i]);
+}
+
+template <class T>
+constexpr ConvKernels<T> kKernels = {kTile<T>, all_filters<T>, gather<T>, gradient<T>, interleave<T>, sum_rows<T>, add_total<T>};
+
+}  // namespace
+
+extern const PerElement<ConvKernels> conv_kernels;
+const PerElement<ConvKernels> conv_kernels = {kKernels<float>, kKernels<double>};
+
+}  // namespace loom::inline LOOM_TARGET
