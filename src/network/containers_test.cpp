@@ -34,7 +34,7 @@ std::vector<double> seeded(std::string_view name, std::size_t n) {
 }
 
 std::vector<double> run(const Network& network, const Shape& shape, const std::vector<double>& x) {
-  const auto session = NetworkSession::create(network, {1}).value();
+  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
   EXPECT_TRUE(y) << (y ? "" : y.error().message);
   return y ? std::vector<double>(y->as<double>(), y->as<double>() + y->shape.elements()) : std::vector<double>();
@@ -197,7 +197,7 @@ TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
 TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
   std::vector<std::string> specs;
   for (const Container& c : containers()) specs.push_back(grid({cell(0, c.spec)}, 1));
-  specs.push_back(grid({cell(0, kDense), cell(1, link_to(0, R"(,"type":"dense","input_height":5,"output_height":4,"link_mode":"feed","link_merge":"add")")), cell(2, link_to(0))}, 3, R"("init":"he",)"));
+  specs.push_back(grid({cell(0, kDense), cell(1, link_to(0, R"(,"type":"dense","input_height":5,"output_height":5,"link_mode":"feed","link_merge":"add")")), cell(2, link_to(0))}, 3, R"("init":"he",)"));
   for (const std::string& text : specs) {
     const Json once = network_to_json(read(text));
     const Json twice = network_to_json(read(dump_json(once)));
@@ -273,7 +273,7 @@ TEST(Spec, J_25_the_example_of_the_specification_runs) {
  {"z":0,"y":0,"x":1,"l":2,"type":"softmax","softmax_type":"entmax","entmax_alpha":1.5,"input_height":3}]})";
   auto result = network_from_json(std::string_view(text));
   ASSERT_TRUE(result) << result.error().message;
-  const auto session = NetworkSession::create(result->network, {1}).value();
+  const auto session = NetworkSession::create(result->network, {1, std::nullopt, false}).value();
   const std::vector<float> x(16, 0.25f);
   const auto y = session->forward({x.data(), Shape::of({2, 8})});
   ASSERT_TRUE(y) << y.error().message;

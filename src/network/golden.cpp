@@ -34,7 +34,7 @@ const std::vector<GoldenLayer>& cases() {
       {"gru", R"({"type":"gru","input_height":35,"output_height":37,"return_sequence":false})", {18, 4, 35}},
       {"swiglu", R"({"type":"swiglu","input_height":33,"output_height":70,"bias":true})", {17, 33}},
       {"swiglu inner", R"({"type":"swiglu","input_height":33,"output_height":70,"activation":"relu2","inner_norm":true})", {17, 33}},
-      {"mha", R"({"type":"mha","d_model":36,"num_heads":4,"num_kv_heads":2,"head_dim":18,"output_dim":20,"bias":true,"qk_norm":"head","inner_norm":true,"rope_style":"interleaved","partial_rotary_factor":0.5,"sliding_window":66,"logit_softcap":2})", {3, 75, 36}},
+      {"mha", R"({"type":"mha","d_model":36,"num_heads":4,"num_kv_heads":2,"head_dim":20,"output_dim":20,"bias":true,"qk_norm":"head","inner_norm":true,"rope_style":"interleaved","partial_rotary_factor":0.5,"sliding_window":66,"logit_softcap":2})", {3, 75, 36}},
       {"mha plain", R"({"type":"mha","d_model":36,"num_heads":3,"causal":false,"qk_norm":"full"})", {17, 5, 36}},
       {"parallel concat", R"({"type":"parallel","parallel_branches":[{"type":"dense","input_height":19,"output_height":7,"activation":"tanh"},{"type":"dense","input_height":19,"output_height":18}]})", {17, 19}},
       {"parallel grid_scatter", R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":2},"scatter_layout":"channels_first","parallel_branches":[{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]},{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]}]})", {17, 19}},

@@ -47,7 +47,7 @@ ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
 }
 
 Result<void> NetworkSession::prepare(const Shape& input) {
-  pass_.external = pass_.mask = nullptr;
+  pass_.external = pass_.mask = nullptr, pass_.training = false, pass_.lengths = {};
   return plan(input);
 }
 
@@ -61,6 +61,7 @@ Result<void> NetworkSession::plan(const Shape& input) {
   input_ = input;
   external_.reset();
   if (pass_.external != nullptr) external_ = pass_.external->shape;
+  training_ = pass_.training, masked_ = pass_.mask != nullptr, ragged_ = !pass_.lengths.empty();
   {
     const Exec rehearsal = exec();
     const ConstView y = run_forward(rehearsal, nothing);
@@ -84,7 +85,8 @@ Result<void> NetworkSession::plan(const Shape& input) {
 Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& extras) {
   if (x.element != element()) return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32", element() == Element::f64 ? "f64" : "f32");
   pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
-  const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape));
+  const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape)) &&
+                       training_ == pass_.training && masked_ == (pass_.mask != nullptr) && ragged_ == !pass_.lengths.empty();
   if (!planned) {
     LOOM_TRY_VOID(plan(x.shape));
   }

@@ -82,7 +82,8 @@ class NetworkSession {
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;
-  std::optional<Shape> input_;
+  std::optional<Shape> input_, external_;  // that memory was planned for,
+  bool training_ = false, masked_ = false, ragged_ = false;  // and in which kind of call
   Shape output_;
   bool has_forward_ = false;   // the tape holds a forward that no backward has taken
   std::atomic<bool> cancel_{false};
