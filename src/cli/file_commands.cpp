@@ -94,16 +94,26 @@ Result<int> inspect_network(const InspectOptions& o) {
   if (o.common.json) {
     Json layers = Json::array(), types = Json::object();
     for (const LayerRow& r : rows)
-      layers.push_back(Json{{"path", r.path}, {"type", r.kind}, {"dtype", r.dtype}, {"weights", r.weights}, {"resident_bytes", r.resident_bytes}, {"is_disabled", r.disabled}});
+      layers.push_back(Json{{"path", r.path},
+                            {"type", r.kind},
+                            {"dtype", r.dtype},
+                            {"weights", r.weights},
+                            {"resident_bytes", r.resident_bytes},
+                            {"is_disabled", r.disabled}});
     for (const auto& [type, entry] : by_type) types[type] = Json{{"weights", entry.first}, {"resident_bytes", entry.second}};
-    print_json(Json{{"path", o.model}, {"id", network.settings.id}, {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
-                    {"resident_bytes", network.resident_bytes()}, {"types", std::move(types)}, {"layers", std::move(layers)}});
+    print_json(Json{{"path", o.model},
+                    {"id", network.settings.id},
+                    {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
+                    {"resident_bytes", network.resident_bytes()},
+                    {"types", std::move(types)},
+                    {"layers", std::move(layers)}});
     return kOk;
   }
-  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n", o.model.c_str(), network.settings.id.c_str(), size.depth, size.rows,
-              size.cols, size.layers_per_cell, network.resident_bytes());
+  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n", o.model.c_str(), network.settings.id.c_str(),
+              size.depth, size.rows, size.cols, size.layers_per_cell, network.resident_bytes());
   for (const LayerRow& r : rows)
-    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", r.path.c_str(), r.kind.c_str(), r.dtype.c_str(), r.weights, r.resident_bytes, r.disabled ? "  disabled" : "");
+    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", r.path.c_str(), r.kind.c_str(), r.dtype.c_str(), r.weights, r.resident_bytes,
+                r.disabled ? "  disabled" : "");
   for (const auto& [type, entry] : by_type)
     std::printf("%-10s %12zu weights %12zu bytes, %.2f bits each\n", type.c_str(), entry.first, entry.second,
                 entry.first == 0 ? 0.0 : static_cast<double>(entry.second) * 8 / static_cast<double>(entry.first));

@@ -73,8 +73,7 @@ Result<Input> read_tensor(const std::string& path) {
 
 // Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
 Result<Input> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed) {
-  if (!network.settings.input_shape)
-    return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
+  if (!network.settings.input_shape) return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
   Input input{{}, Network::with_batch(*network.settings.input_shape, batch)};
   const RandomStream stream{seed, RandomDomain::Noise, 0, random_site("input")};
   for (std::size_t i = 0; i < input.shape.elements(); ++i) input.values.push_back(static_cast<double>(stream.uniform(i)));
@@ -111,7 +110,8 @@ struct RunOptions {
 Result<int> run_network(const RunOptions& o) {
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
   LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed) : read_tensor(o.input));
-  if (o.input.empty() && !o.common.quiet) std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
+  if (o.input.empty() && !o.common.quiet)
+    std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
   LOOM_TRY_VOID(network.prepare(input.shape));
   NetworkSessionOptions options;
   options.threads = o.common.threads;
@@ -138,8 +138,9 @@ Result<int> run_network(const RunOptions& o) {
     LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
   }
   if (o.common.json) {
-    Json out{{"input_shape", input.shape.extents()}, {"shape", y.shape.extents()}, {"hash", digest}, {"resident_bytes", network.resident_bytes()},
-             {"scratch_bytes", session->scratch_bytes()}, {"threads", session->threads()}};
+    Json out{
+        {"input_shape", input.shape.extents()},      {"shape", y.shape.extents()},   {"hash", digest}, {"resident_bytes", network.resident_bytes()},
+        {"scratch_bytes", session->scratch_bytes()}, {"threads", session->threads()}};
     if (o.output.empty()) out["output"] = nested(y);
     print_json(out);
     return kOk;
@@ -163,10 +164,14 @@ Result<int> run_morph(const MorphOptions& o) {
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
   if (o.common.json) {
-    print_json(Json{{"output", o.output}, {"dtype", name(dtype)}, {"resident_bytes", network.resident_bytes()}, {"resident_bytes_before", before}, {"root_hash", to_hex(root)}});
+    print_json(Json{{"output", o.output},
+                    {"dtype", name(dtype)},
+                    {"resident_bytes", network.resident_bytes()},
+                    {"resident_bytes_before", before},
+                    {"root_hash", to_hex(root)}});
   } else if (!o.common.quiet) {
-    std::printf("%s: %s, %zu bytes in memory (%zu before), root hash %s\n", o.output.c_str(), std::string(name(dtype)).c_str(), network.resident_bytes(), before,
-                to_hex(root).c_str());
+    std::printf("%s: %s, %zu bytes in memory (%zu before), root hash %s\n", o.output.c_str(), std::string(name(dtype)).c_str(),
+                network.resident_bytes(), before, to_hex(root).c_str());
   }
   return kOk;
 }

@@ -8,6 +8,7 @@
 #include "cli/network_report.h"
 #include "core/file.h"
 #include "io/network_file.h"
+#include "layers/link/link.h"
 
 namespace loom::cli {
 namespace {
@@ -17,16 +18,17 @@ constexpr double kWidth = 170, kLeaf = 40, kHead = 24, kGap = 6, kCellGap = 26, 
 // Wide types blue, bytes green, down to one bit in red: fewer bits, warmer colours.
 const char* colour_of(const std::string& dtype) {
   static const std::map<std::string, const char*> colours = {
-      {"float64", "#9db8e8"}, {"float32", "#bcd0f2"},  {"float16", "#c9dcf5"}, {"bfloat16", "#c9dcf5"}, {"int64", "#a9c4d8"},  {"int32", "#b8d2e2"}, {"int16", "#c6e0ea"},
-      {"uint64", "#a9c4d8"},  {"uint32", "#b8d2e2"},   {"uint16", "#c6e0ea"},  {"int8", "#bfe5c6"},     {"uint8", "#bfe5c6"},  {"fp8e4m3", "#cdeabf"}, {"fp8e5m2", "#cdeabf"},
-      {"int4", "#f3e9a8"},    {"uint4", "#f3e9a8"},    {"fp4", "#f6ecb9"},     {"int2", "#f6cf9e"},     {"uint2", "#f6cf9e"},  {"ternary", "#f4b98f"}, {"binary", "#f0a199"}};
+      {"float64", "#9db8e8"}, {"float32", "#bcd0f2"}, {"float16", "#c9dcf5"}, {"bfloat16", "#c9dcf5"}, {"int64", "#a9c4d8"}, {"int32", "#b8d2e2"},
+      {"int16", "#c6e0ea"},   {"uint64", "#a9c4d8"},  {"uint32", "#b8d2e2"},  {"uint16", "#c6e0ea"},   {"int8", "#bfe5c6"},  {"uint8", "#bfe5c6"},
+      {"fp8e4m3", "#cdeabf"}, {"fp8e5m2", "#cdeabf"}, {"int4", "#f3e9a8"},    {"uint4", "#f3e9a8"},    {"fp4", "#f6ecb9"},   {"int2", "#f6cf9e"},
+      {"uint2", "#f6cf9e"},   {"ternary", "#f4b98f"}, {"binary", "#f0a199"}};
   const auto found = colours.find(dtype);
   return found == colours.end() ? "#e9e9ee" : found->second;
 }
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text.substr(0, 40)) {
+  for (const char c : text.substr(0, 120)) {
     if (c == '<')
       out += "&lt;";
     else if (c == '&')
@@ -49,6 +51,7 @@ std::string count_text(std::size_t n) {
 struct Node {
   std::string label, note, dtype;
   bool disabled = false;
+  const Link* link = nullptr;
   std::vector<Node> children;
 
   double height() const {
@@ -59,39 +62,54 @@ struct Node {
   }
 };
 
-Node node_of(Layer& layer) {
-  Node node{std::string(layer.kind()), {}, {}, layer.common.is_disabled, {}};
+Node node_of(Layer& layer, const std::string& role) {
+  Node node{role + std::string(layer.kind()), {}, {}, layer.common.is_disabled, layer.as_link(), {}};
+  const Json settings = layer_to_json(layer);
+  if (const Json* mode = find(settings, "combine_mode")) node.label += " " + *as_string(*mode);
+  if (find(settings, "residual") != nullptr) node.label += " + input";
   if (!layer.common.name.empty()) node.label += " \"" + layer.common.name + "\"";
+  if (node.link != nullptr) {
+    const auto& a = node.link->address();
+    node.note = fmt::format("{} ({}, {}, {}, {})", node.link->feeds() ? "fed by" : "shares", a[0], a[1], a[2], a[3]);
+    return node;
+  }
   std::size_t weights = 0;
   layer.visit_weights([&](Weight& w) {
     weights += w.elements();
     if (node.dtype.empty() || w.role() == WeightRole::Matrix) node.dtype = std::string(name(w.dtype()));
   });
   node.note = weights == 0 ? "" : node.dtype + ", " + count_text(weights);
-  layer.visit_children([&](const std::string&, Layer& child) { node.children.push_back(node_of(child)); });
+  layer.visit_children(
+      [&](const std::string& place, Layer& child) { node.children.push_back(node_of(child, place == "filter_gate" ? "gate: " : "")); });
   return node;
 }
 
 class Picture {
  public:
   void box(double x, double y, double width, double height, const char* fill, bool disabled, bool dashed = false) {
-    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"{}{}/>\n", x, y, width, height, fill,
-                         dashed ? "#c8c8d0" : "#55596a", dashed || disabled ? " stroke-dasharray=\"4 3\"" : "", disabled ? " opacity=\"0.45\"" : "");
+    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"{}{}/>\n", x, y, width,
+                         height, fill, dashed ? "#c8c8d0" : "#55596a", dashed || disabled ? " stroke-dasharray=\"4 3\"" : "",
+                         disabled ? " opacity=\"0.45\"" : "");
     right_ = std::max(right_, x + width), bottom_ = std::max(bottom_, y + height);
   }
   void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b", const char* weight = "normal") {
-    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n", x, y, size, colour, weight, escaped(what));
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n", x, y, size, colour, weight,
+                         escaped(what));
   }
-  void curve(double x1, double y1, double x2, double y2) {
-    const double bend = x1 + 60;
-    body_ += fmt::format("<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#b03060\" stroke-width=\"1.6\" marker-end=\"url(#arrow)\"/>\n", x1,
-                         y1, bend, y1, bend, y2, x2, y2);
+  void curve(double x1, double y1, double x2, double y2, bool ahead) {
+    const double bend = ahead ? (x1 + x2) / 2 : std::max(x1, x2) + 24;
+    right_ = std::max(right_, bend);
+    body_ += fmt::format(
+        "<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#b03060\" stroke-width=\"1.6\" "
+        "marker-end=\"url(#arrow)\"/>\n",
+        x1, y1, bend, y1, bend, y2, x2, y2);
   }
   // Returns the height.
   double node(const Node& n, double x, double y, double width) {
     const double height = n.height();
     box(x, y, width, height, n.children.empty() ? colour_of(n.dtype) : "#f7f7fa", n.disabled);
     text(x + 8, y + 16, n.label, 12, "#1c1f2b", "600");
+    if (n.link != nullptr) links_.push_back({n.link, x + width, y + height / 2});
     if (n.children.empty()) {
       text(x + 8, y + 31, n.disabled ? "disabled" : n.note, 10, "#4a4e5c");
       return height;
@@ -103,16 +121,25 @@ class Picture {
   std::string svg() const {
     const double width = right_ + kMargin, height = bottom_ + kMargin;
     return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"Helvetica, Arial, sans-serif\">\n"
-               "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" "
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+               "font-family=\"Helvetica, Arial, sans-serif\">\n"
+               "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path "
+               "d=\"M0 0L8 4L0 8z\" "
                "fill=\"#b03060\"/></marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
                width, height) +
            body_ + "</svg>\n";
   }
   double bottom() const { return bottom_; }
+  double right() const { return right_; }
+  struct LinkEnd {
+    const Link* link;
+    double x, y;
+  };
+  const std::vector<LinkEnd>& links() const { return links_; }
 
  private:
   std::string body_;
+  std::vector<LinkEnd> links_;
   double right_ = 0, bottom_ = 0;
 };
 
@@ -146,7 +173,7 @@ std::string network_svg(const Network& network) {
           places[i] = {column, at + kLeaf / 2};
           if (!network.cell(i).layer) continue;
           any = true;
-          const Node node = node_of(*network.cell(i).layer);
+          const Node node = node_of(*network.cell(i).layer, "");
           visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) {
             layer.visit_weights([&](Weight& w) {
               if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
@@ -161,9 +188,18 @@ std::string network_svg(const Network& network) {
     }
     left += static_cast<double>(size.cols) * (kWidth + kCellGap) + (size.depth > 1 ? kPlaneGap : 0);
   }
-  double x = kMargin;
-  const double y = picture.bottom() + 30;
+  // From the target's right edge to the link's, or across when the target stands further right.
+  for (const auto& end : picture.links()) {
+    const auto& a = end.link->address();
+    if (const auto i = network.index_of({a[0], a[1], a[2], a[3]})) {
+      const bool ahead = places[*i].x > end.x;
+      picture.curve(places[*i].x + (ahead ? 0 : kWidth), places[*i].y, end.x, end.y, ahead);
+    }
+  }
+  double x = kMargin, y = picture.bottom() + 30;
+  const double edge = std::max(picture.right(), kMargin + 3 * 92);
   for (const auto& [type, colour] : used) {
+    if (x + 92 > edge) x = kMargin, y += 22;
     picture.box(x, y, 14, 14, colour, false);
     picture.text(x + 20, y + 11, type, 11);
     x += 92;
@@ -183,7 +219,8 @@ Run graph_command(CLI::App& app) {
   return [o]() -> int {
     const auto loaded = load_network(o->network);
     if (!loaded) return report(loaded.error());
-    if (loaded->network.num_cells() > 4096) return report({Code::LimitExceeded, fmt::format("{} cells are too many for a picture, at most 4096 are drawn", loaded->network.num_cells())});
+    if (loaded->network.num_cells() > 4096)
+      return report({Code::LimitExceeded, fmt::format("{} cells are too many for a picture, at most 4096 are drawn", loaded->network.num_cells())});
     const std::string svg = network_svg(loaded->network);
     if (o->output.empty()) {
       std::fwrite(svg.data(), 1, svg.size(), stdout);

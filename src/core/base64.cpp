@@ -41,8 +41,9 @@ Result<std::vector<std::byte>> base64_decode(std::string_view text) {
     std::uint32_t bits = 0;
     for (std::size_t k = 0; k < 4; ++k) {
       const std::uint8_t value = k < 4 - pad ? kValues[static_cast<unsigned char>(text[i + k])] : 0;
-      if (value == kNone) return fail(Code::CorruptData, "Base64 at character {}: byte 0x{:02x} is not of its alphabet", i + k,
-                                      static_cast<unsigned char>(text[i + k]));
+      if (value == kNone)
+        return fail(Code::CorruptData, "Base64 at character {}: byte 0x{:02x} is not of its alphabet", i + k,
+                    static_cast<unsigned char>(text[i + k]));
       bits = bits << 6 | value;
     }
     if ((bits & ((1u << (8 * pad)) - 1)) != 0) return fail(Code::CorruptData, "Base64 at character {}: unused bits are not zero", i + 3 - pad);

@@ -14,8 +14,8 @@ std::string decoded(std::string_view text) {
 }
 
 TEST(Base64, F_10_rfc_4648_vectors) {
-  constexpr std::pair<const char*, const char*> kVectors[] = {{"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},       {"foo", "Zm9v"},
-                                                             {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  constexpr std::pair<const char*, const char*> kVectors[] = {
+      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, text] : kVectors) {
     EXPECT_EQ(base64_encode(bytes_of(plain)), text);
     EXPECT_EQ(decoded(text), plain);

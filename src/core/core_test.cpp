@@ -69,7 +69,8 @@ TEST(Json, F_03_canonical_text) {
     const auto dumped = dump_canonical(value.value());
     return dumped ? *dumped : "error: " + dumped.error().message;
   };
-  EXPECT_EQ(text(R"( { "b" : [ 1 , 2.50 , { } , [ ] ] , "aa" : null , "a" : true , "B" : -7 } )"), R"({"B":-7,"a":true,"aa":null,"b":[1,2.5,{},[]]})");
+  EXPECT_EQ(text(R"( { "b" : [ 1 , 2.50 , { } , [ ] ] , "aa" : null , "a" : true , "B" : -7 } )"),
+            R"({"B":-7,"a":true,"aa":null,"b":[1,2.5,{},[]]})");
   EXPECT_EQ(text(R"([1.0, 100e-2, -0.0, 0.1, 1e300, 5e-324, 0.30000000000000004, 1e15, 1e16, 18446744073709551615, -9223372036854775808])"),
             "[1,1,-0.0,0.1,1e+300,5e-324,0.30000000000000004,1000000000000000,1e+16,18446744073709551615,-9223372036854775808]");
   EXPECT_EQ(text(R"("\u0041\/\"\\\n\u0001\u007f\u00fc\ud83e\uddf5")"), "\"A/\\\"\\\\\\n\\u0001\x7f\xc3\xbc\xf0\x9f\xa7\xb5\"");
@@ -91,8 +92,14 @@ TEST(Json, F_03_canonical_text) {
 }
 
 TEST(Json, J_23_utf8_is_checked) {
-  for (const char* good : {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xc3\xbc" "b"}) EXPECT_TRUE(is_utf8(good));
-  for (const char* bad : {"\x80", "\xc1\xbf", "\xc2", "\xc2" "a", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
+  for (const char* good : {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
+                           "a\xc3\xbc"
+                           "b"})
+    EXPECT_TRUE(is_utf8(good));
+  for (const char* bad : {"\x80", "\xc1\xbf", "\xc2",
+                          "\xc2"
+                          "a",
+                          "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
     EXPECT_FALSE(is_utf8(bad));
 }
 

@@ -147,9 +147,10 @@ Result<PackedMatrix> pack(const QuantizedMatrix& m) {
   if (index(m.dtype) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block format and packed already", name(m.dtype));
   LOOM_TRY(const std::size_t bytes, packed_bytes(m.dtype, m.rows, m.cols));
   LOOM_TRY(const std::size_t spans, span_count(m.dtype, m.rows, m.cols, m.span));
-  if (m.codes.size() != m.rows * m.cols * m.code_bytes() || m.scales.size() != spans || m.zero_points.size() != (has_zero_points(m.dtype) ? spans : 0))
-    return fail(Code::InvalidArgument, "{} code bytes, {} scales and {} zero points do not make a {} matrix of {} x {}", m.codes.size(), m.scales.size(),
-                m.zero_points.size(), name(m.dtype), m.rows, m.cols);
+  if (m.codes.size() != m.rows * m.cols * m.code_bytes() || m.scales.size() != spans ||
+      m.zero_points.size() != (has_zero_points(m.dtype) ? spans : 0))
+    return fail(Code::InvalidArgument, "{} code bytes, {} scales and {} zero points do not make a {} matrix of {} x {}", m.codes.size(),
+                m.scales.size(), m.zero_points.size(), name(m.dtype), m.rows, m.cols);
   PackedMatrix out;
   const std::size_t scale_bytes = info(scale_dtype(m.dtype)).block_bytes, zero_bytes = info(zero_dtype(m.dtype)).block_bytes;
   out.scales.resize(spans * scale_bytes);

@@ -153,8 +153,8 @@ Result<std::string> network_to_checkpoint(const Network& network) {
   if (error) return tl::make_unexpected(*std::move(error));
   Json spec = network_to_json(network);
   for (Json& layer : spec["layers"]) {
-    const Address a{static_cast<std::size_t>(*as_int(layer["z"])), static_cast<std::size_t>(*as_int(layer["y"])), static_cast<std::size_t>(*as_int(layer["x"])),
-                    static_cast<std::size_t>(*as_int(layer["l"]))};
+    const Address a{static_cast<std::size_t>(*as_int(layer["z"])), static_cast<std::size_t>(*as_int(layer["y"])),
+                    static_cast<std::size_t>(*as_int(layer["x"])), static_cast<std::size_t>(*as_int(layer["l"]))};
     LOOM_TRY(const std::size_t index, network.index_of(a));
     LOOM_TRY_VOID(put_weights(layer, Network::path(index), weights));
   }
@@ -186,7 +186,9 @@ bool is_network_file(const std::string& path) {
   const auto bytes = (*file)->bytes();
   if (bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0) return true;
   std::size_t i = 0;
-  while (i < std::min<std::size_t>(bytes.size(), 64) && (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} || bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'})) ++i;
+  while (i < std::min<std::size_t>(bytes.size(), 64) &&
+         (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} || bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'}))
+    ++i;
   return i < bytes.size() && bytes[i] == std::byte{'{'};
 }
 

@@ -47,7 +47,7 @@ void Layer::backward(const Exec& exec, const Pass&, const ConstView&, const View
 
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
   visit(path, layer);
-  layer.visit_children([&](const std::string& below, Layer& child) { 
+  layer.visit_children([&](const std::string& below, Layer& child) {
     visit_layers(path.empty() ? below : below.empty() ? path : path + "." + below, child, visit);  // a link's own operation has its path
   });
 }

@@ -13,7 +13,8 @@ void DeclaredSizes::fields(FieldVisitor& visit) {
   visit("output_depth", out[2]);
 }
 
-Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes, std::size_t fallback, std::size_t padded) {
+Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes, std::size_t fallback,
+                                              std::size_t padded) {
   std::array<std::size_t, 3> all{padded, padded, padded};
   if (sizes.values.size() > 1 && sizes.values.size() != axes)
     return fail(Code::InvalidConfig, "{}: {} numbers for {} axes, expected one or as many", key, sizes.values.size(), axes);

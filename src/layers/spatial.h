@@ -15,7 +15,8 @@ struct DeclaredSizes {
 };
 
 // Sizes of each axis, padded in front to three. InvalidConfig when as many numbers were given as there are neither axes nor one.
-Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes, std::size_t fallback, std::size_t padded);
+Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes, std::size_t fallback,
+                                              std::size_t padded);
 
 // [B, C, axes...] or [C, axes...]: ShapeMismatch for another rank, or other channels than `channels` (0: any).
 Result<void> check_spatial(std::string_view kind, const Shape& input, std::size_t axes, std::size_t channels);

@@ -20,7 +20,8 @@ QuantizedMatrix rows_of(const QuantizedMatrix& q, std::size_t first, std::size_t
   QuantizedMatrix part;
   part.dtype = q.dtype, part.rows = count, part.cols = q.cols, part.span = q.span;
   const auto cut = [&](auto& to, const auto& from, std::size_t per_row) {
-    if (!from.empty()) to.assign(from.begin() + static_cast<std::ptrdiff_t>(first * per_row), from.begin() + static_cast<std::ptrdiff_t>((first + count) * per_row));
+    if (!from.empty())
+      to.assign(from.begin() + static_cast<std::ptrdiff_t>(first * per_row), from.begin() + static_cast<std::ptrdiff_t>((first + count) * per_row));
   };
   cut(part.codes, q.codes, q.cols * q.code_bytes());
   if (q.spans_per_row() == 0) {
@@ -120,7 +121,9 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const
     return version_of(q, e);
   }
   const std::size_t part_rows = rows() / parts_, part_size = part_rows * cols();
-  const std::vector<double> wide = e.dtype != DType::float64 ? std::vector<double>{} : master64_.empty() ? std::vector<double>(master_.begin(), master_.end()) : master64_;
+  const std::vector<double> wide = e.dtype != DType::float64 ? std::vector<double>{}
+                                   : master64_.empty()       ? std::vector<double>(master_.begin(), master_.end())
+                                                             : master64_;
   for (std::size_t p = 0; p < parts_; ++p) {
     LOOM_TRY(version->parts,
              pack(std::move(version->parts),
@@ -148,9 +151,11 @@ Result<std::shared_ptr<Weight::Version>> Weight::version_of(const QuantizedMatri
   }
   for (std::size_t p = 0; p < parts_; ++p) {
     LOOM_TRY(version->parts,
-             pack(std::move(version->parts), decoded.empty() ? Matrix::from_quantized(rows_of(q, p * part_rows, part_rows))
-                                                             : Matrix::from_floats(DType::float32, std::span<const float>(decoded).subspan(p * part_rows * cols(), part_rows * cols()),
-                                                                                   part_rows, cols())));
+             pack(std::move(version->parts),
+                  decoded.empty()
+                      ? Matrix::from_quantized(rows_of(q, p * part_rows, part_rows))
+                      : Matrix::from_floats(DType::float32, std::span<const float>(decoded).subspan(p * part_rows * cols(), part_rows * cols()),
+                                            part_rows, cols())));
   }
   return version;
 }
@@ -251,7 +256,8 @@ std::vector<double> floats_of(const QuantizedMatrix& q) {
 Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   if (tied_ != nullptr) return tied_->restore_master(q);
   if (q.rows * q.cols != elements() || (q.dtype != DType::float32 && q.dtype != DType::float64))
-    return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_, q.rows * q.cols, loom::name(q.dtype), elements());
+    return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_, q.rows * q.cols, loom::name(q.dtype),
+                elements());
   const std::vector<double> values = floats_of(q);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} of the master is not a finite number", name_, i);
@@ -262,7 +268,8 @@ Result<void> Weight::restore_master(const QuantizedMatrix& q) {
 
 Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding) {
   if (tied_ != nullptr) return tied_->restore(q, encoding);
-  if (q.rows != rows() || q.cols != cols()) return fail(Code::ShapeMismatch, "{}: {} x {} codes, {} x {} expected", name_, q.rows, q.cols, rows(), cols());
+  if (q.rows != rows() || q.cols != cols())
+    return fail(Code::ShapeMismatch, "{}: {} x {} codes, {} x {} expected", name_, q.rows, q.cols, rows(), cols());
   if (q.dtype == DType::float32 || q.dtype == DType::float64) {
     encoding_ = encoding;
     const std::vector<double> values = floats_of(q);
@@ -291,7 +298,8 @@ Result<void> Weight::copy_from(const Weight& other) {
 
 Result<void> Weight::tie(Weight& owner) {
   Weight& last = owner.tied_ != nullptr ? *owner.tied_ : owner;
-  if (!(last.shape_ == shape_)) return fail(Code::ShapeMismatch, "{} of shape {} is tied to {} of shape {}", name_, shape_.text(), last.name_, last.shape_.text());
+  if (!(last.shape_ == shape_))
+    return fail(Code::ShapeMismatch, "{} of shape {} is tied to {} of shape {}", name_, shape_.text(), last.name_, last.shape_.text());
   tied_ = &last;
   return {};
 }

@@ -36,7 +36,8 @@ struct Encoding {
   ScaleSpan span{};
   ActivationQuant activation_quant = ActivationQuant::Auto;
   bool operator==(const Encoding& o) const {
-    return dtype == o.dtype && span.granularity == o.span.granularity && span.group_size == o.span.group_size && activation_quant == o.activation_quant;
+    return dtype == o.dtype && span.granularity == o.span.granularity && span.group_size == o.span.group_size &&
+           activation_quant == o.activation_quant;
   }
 };
 

@@ -263,8 +263,7 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
     LOOM_TRY(LayerPtr block, build_block(c, loader, static_cast<std::int64_t>(i), *activation));
     LOOM_TRY_VOID(network.place({.z = i + 1}, std::move(block)));
   }
-  LOOM_TRY(LayerPtr norm,
-           filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1, {{"gamma", TensorRole::FinalNorm}}));
+  LOOM_TRY(LayerPtr norm, filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1, {{"gamma", TensorRole::FinalNorm}}));
   LOOM_TRY_VOID(network.place({.z = layers + 1}, std::move(norm)));
   auto head = std::make_unique<Dense>(DenseConfig{hidden, vocab, false, {}});
   if (loader.has(TensorRole::Head)) {

@@ -13,13 +13,13 @@ namespace {
 
 const std::string kDense = R"({"type":"dense","input_height":5,"output_height":5,"activation":"tanh"})";
 
-std::string cell(int l, std::string layer) {
-  return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l));
-}
+std::string cell(int l, std::string layer) { return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l)); }
 std::string grid(std::initializer_list<std::string> layers, int cells, const std::string& more = "") {
   std::string list;
   for (const std::string& l : layers) list += (list.empty() ? "" : ",") + l;
-  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"float64","default_dtype":"float64","seed":7,{}"layers":[{}]}})", cells, more, list);
+  return fmt::format(
+      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"float64","default_dtype":"float64","seed":7,{}"layers":[{}]}})", cells,
+      more, list);
 }
 Network read(const std::string& spec) {
   auto result = network_from_json(std::string_view(spec));
@@ -102,17 +102,31 @@ const std::vector<Container>& containers() {
   const std::string to = R"({"type":"dense","input_height":5,"output_height":2,"scatter_to":)";
   static const std::vector<Container> all = {
       {"G_13 concat of 5 and 3", R"({"type":"parallel","parallel_branches":[)" + kDense + "," + wide + "]}"},
-      {"G_09 concat with a disabled branch", R"({"type":"parallel","parallel_branches":[)" + kDense + R"(,{"type":"dense","input_height":5,"output_height":3,"is_disabled":true},)" + wide + "]}"},
-      {"G_09 sequential with a disabled child", R"({"type":"sequential","sequential_layers":[)" + kDense + R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + wide + "]}"},
-      {"G_10 sequential[dense, dense, residual]", R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual"}]})"},
-      {"G_10 skip from the container's input", R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual","skip_from":0}]})"},
-      {"G_10 two skips from one tensor, around a disabled child", R"({"type":"sequential","residual":true,"sequential_layers":[)" + kDense + R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + kDense + R"(,{"type":"residual","skip_from":1},{"type":"residual","skip_from":1},)" + kDense + "]}"},
-      {"G_11 sequential[parallel, residual]", R"({"type":"sequential","sequential_layers":[{"type":"parallel","combine_mode":"add","parallel_branches":[)" + kDense + "," + kDense + R"(]},{"type":"residual"}]})"},
+      {"G_09 concat with a disabled branch", R"({"type":"parallel","parallel_branches":[)" + kDense +
+                                                 R"(,{"type":"dense","input_height":5,"output_height":3,"is_disabled":true},)" + wide + "]}"},
+      {"G_09 sequential with a disabled child", R"({"type":"sequential","sequential_layers":[)" + kDense +
+                                                    R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + wide + "]}"},
+      {"G_10 sequential[dense, dense, residual]",
+       R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual"}]})"},
+      {"G_10 skip from the container's input",
+       R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual","skip_from":0}]})"},
+      {"G_10 two skips from one tensor, around a disabled child",
+       R"({"type":"sequential","residual":true,"sequential_layers":[)" + kDense +
+           R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + kDense +
+           R"(,{"type":"residual","skip_from":1},{"type":"residual","skip_from":1},)" + kDense + "]}"},
+      {"G_11 sequential[parallel, residual]",
+       R"({"type":"sequential","sequential_layers":[{"type":"parallel","combine_mode":"add","parallel_branches":[)" + kDense + "," + kDense +
+           R"(]},{"type":"residual"}]})"},
       {"V_33 avg", R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
-      {"G_16 grid_scatter", R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"scatter_layout":"channels_first","parallel_branches":[)" + to + "[0,1,2]}," + to + "[0,0,1]}," + to + "[0,1,2]}]}"},
-      {"G_14 filter", R"({"type":"parallel","combine_mode":"filter","gate_temperature":0.7,"filter_gate":)" + wide + R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
-      {"G_14 filter of the best", R"({"type":"parallel","combine_mode":"filter","top_k":1,"filter_gate":)" + wide + R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
-      {"G_14 filter per sample", R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_scope":"sample","filter_gate":)" + wide + R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_16 grid_scatter",
+       R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"scatter_layout":"channels_first","parallel_branches":[)" +
+           to + "[0,1,2]}," + to + "[0,0,1]}," + to + "[0,1,2]}]}"},
+      {"G_14 filter", R"({"type":"parallel","combine_mode":"filter","gate_temperature":0.7,"filter_gate":)" + wide + R"(,"parallel_branches":[)" +
+                          kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter of the best", R"({"type":"parallel","combine_mode":"filter","top_k":1,"filter_gate":)" + wide + R"(,"parallel_branches":[)" +
+                                      kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter per sample", R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_scope":"sample","filter_gate":)" + wide +
+                                     R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
   };
   return all;
 }
@@ -126,7 +140,11 @@ TEST(Containers, G_09_G_10_G_11_G_13_G_14_G_16_gradients_match_differences) {
 }
 
 TEST(Containers, G_16_V_34_value_at_its_cell_and_zeros_elsewhere) {
-  const Network network = read(grid({cell(0, R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"parallel_branches":[{"type":"dense","input_height":2,"output_height":1,"scatter_to":[0,1,2],"weights":{"weight":[2,3]}}]})")}, 1, R"("input_shape":[2],)"));
+  const Network network = read(grid(
+      {cell(
+          0,
+          R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"parallel_branches":[{"type":"dense","input_height":2,"output_height":1,"scatter_to":[0,1,2],"weights":{"weight":[2,3]}}]})")},
+      1, R"("input_shape":[2],)"));
   EXPECT_EQ(run(network, Shape::of({1, 2}), {1, 10}), (std::vector<double>{0, 0, 0, 0, 0, 32}));
 }
 
@@ -146,13 +164,17 @@ TEST(Containers, G_15_G_17_bad_containers_are_errors) {
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"sum","parallel_branches":[]})")}, 1)), Code::InvalidConfig);
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"filter","parallel_branches":[]})")}, 1)), Code::InvalidConfig);
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"sequential","sequential_layers":[{"type":"residual"}]})")}, 1)), Code::InvalidConfig);
-  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"grid_scatter","parallel_branches":[{"type":"activation","scatter_to":[0,0,1]}]})")}, 1)), Code::OutOfRange);
+  EXPECT_EQ(
+      code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"grid_scatter","parallel_branches":[{"type":"activation","scatter_to":[0,0,1]}]})")},
+                   1)),
+      Code::OutOfRange);
 }
 
 TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
   Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, link_to(1)),
                                cell(3, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + link_to(4) + "," + link_to(0) + "]}"),
-                               cell(4, R"({"type":"dense","input_height":5,"output_height":5,"is_disabled":true})")}, 5));
+                               cell(4, R"({"type":"dense","input_height":5,"output_height":5,"is_disabled":true})")},
+                              5));
   check_gradients(network, Shape::of({2, 5}), "shares");
   Network plain = read(grid({cell(0, kDense)}, 1));
   Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
@@ -163,21 +185,27 @@ TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
 }
 
 TEST(Links, V_22_feed_takes_the_targets_output) {
-  const std::string ten = R"({"type":"dense","input_height":10,"output_height":5,"is_remote_link":true,"target_l":0,"link_mode":"feed","link_merge":"concat"})";
-  Network network = read(grid({cell(0, kDense), cell(1, kDense), cell(2, link_to(0, R"(,"link_mode":"feed","link_merge":"add")")), cell(3, ten), cell(4, kDense),
-                               cell(5, link_to(1, R"(,"link_mode":"feed")"))}, 6));
+  const std::string ten =
+      R"({"type":"dense","input_height":10,"output_height":5,"is_remote_link":true,"target_l":0,"link_mode":"feed","link_merge":"concat"})";
+  Network network = read(grid({cell(0, kDense), cell(1, kDense), cell(2, link_to(0, R"(,"link_mode":"feed","link_merge":"add")")), cell(3, ten),
+                               cell(4, kDense), cell(5, link_to(1, R"(,"link_mode":"feed")"))},
+                              6));
   check_gradients(network, Shape::of({2, 5}), "feeds");
   EXPECT_EQ(code_of(grid({cell(0, link_to(1, R"(,"link_mode":"feed")")), cell(1, kDense)}, 2)), Code::FeedbackLink);
 }
 
 TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
-  Network network = read(grid({cell(0, kDense), cell(1, kDense), cell(2, R"({"type":"sequential","sequential_layers":[)" + kDense + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})")}, 3));
+  Network network = read(grid({cell(0, kDense), cell(1, kDense),
+                               cell(2, R"({"type":"sequential","sequential_layers":[)" + kDense + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})")},
+                              3));
   check_gradients(network, Shape::of({2, 5}), "address");
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"residual","skip_from":[0,0,0,1]})"), cell(1, kDense)}, 2)), Code::FeedbackLink);
 }
 
 TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
-  const auto holder = [](int l, const std::string& inside) { return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}"); };
+  const auto holder = [](int l, const std::string& inside) {
+    return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}");
+  };
   std::string message;
   EXPECT_EQ(code_of(grid({holder(0, link_to(1)), holder(1, link_to(0))}, 2), Shape::of({1, 5}), &message), Code::LinkCycle);
   EXPECT_NE(message.find("layers.0.parallel_branches.0 -> layers.1.parallel_branches.0 -> layers.0"), std::string::npos) << message;
@@ -197,7 +225,10 @@ TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
 TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
   std::vector<std::string> specs;
   for (const Container& c : containers()) specs.push_back(grid({cell(0, c.spec)}, 1));
-  specs.push_back(grid({cell(0, kDense), cell(1, link_to(0, R"(,"type":"dense","input_height":5,"output_height":5,"link_mode":"feed","link_merge":"add")")), cell(2, link_to(0))}, 3, R"("init":"he",)"));
+  specs.push_back(
+      grid({cell(0, kDense), cell(1, link_to(0, R"(,"type":"dense","input_height":5,"output_height":5,"link_mode":"feed","link_merge":"add")")),
+            cell(2, link_to(0))},
+           3, R"("init":"he",)"));
   for (const std::string& text : specs) {
     const Json once = network_to_json(read(text));
     const Json twice = network_to_json(read(dump_json(once)));
@@ -219,7 +250,11 @@ TEST(Network, G_01_V_02_V_03_V_05_V_06_G_04_places_and_pass_through) {
   ASSERT_TRUE(network.prepare(Shape::of({1, 3})));
   EXPECT_EQ(run(network, Shape::of({1, 3}), {-1, 0, 2}), (std::vector<double>{0, 0, 2}));
   std::string message;
-  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"dense","input_height":5,"output_height":4,"is_disabled":true})"), cell(1, R"({"type":"dense","input_height":4,"output_height":4})")}, 2), Shape::of({1, 5}), &message), Code::ShapeMismatch);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"dense","input_height":5,"output_height":4,"is_disabled":true})"),
+                          cell(1, R"({"type":"dense","input_height":4,"output_height":4})")},
+                         2),
+                    Shape::of({1, 5}), &message),
+            Code::ShapeMismatch);
   EXPECT_NE(message.find("cell (0,0,0,0) is disabled"), std::string::npos) << message;
 }
 

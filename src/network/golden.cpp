@@ -11,35 +11,48 @@
 namespace loom {
 namespace {
 
-// Every option at once where a kind has options; sizes that leave tails of blocks, groups and lanes.
-struct GoldenLayer {
-  std::string_view name, spec;
-  std::vector<std::size_t> input;
-  bool typed = true;  // has weights that take a type
-  bool training = false;
-  std::size_t ids = 0;  // above 0: the input is integers below this
-};
-
 const std::vector<GoldenLayer>& cases() {
   static const std::vector<GoldenLayer> all = {
       {"dense", R"({"type":"dense","input_height":70,"output_height":35,"bias":true,"activation":"gelu"})", {19, 2, 70}},
-      {"cnn1", R"({"type":"cnn1","input_channels":20,"filters":36,"groups":2,"kernel_size":3,"stride":2,"padding":1,"dilation":2,"bias":true,"activation":"silu"})", {2, 20, 9}},
-      {"cnn2", R"({"type":"cnn2","input_channels":20,"filters":36,"groups":2,"kernel_size":[3,2],"stride":2,"padding":1,"bias":true,"activation":"silu"})", {2, 20, 5, 6}},
-      {"cnn3", R"({"type":"cnn3","input_channels":4,"filters":6,"groups":2,"kernel_size":[2,3,2],"stride":2,"padding":1,"dilation":[1,1,2],"bias":true})", {2, 4, 4, 5, 6}},
-      {"convtransposed1", R"({"type":"convtransposed1","input_channels":20,"filters":36,"groups":2,"kernel_size":3,"stride":2,"padding":1,"output_padding":1,"bias":true})", {2, 20, 6}},
-      {"convtransposed2", R"({"type":"convtransposed2","input_channels":4,"filters":6,"groups":2,"kernel_size":[3,2],"stride":2,"padding":1,"bias":true})", {2, 4, 5, 6}},
-      {"convtransposed3", R"({"type":"convtransposed3","input_channels":4,"filters":6,"groups":2,"kernel_size":2,"stride":2,"bias":true})", {2, 4, 3, 4, 2}},
+      {"cnn1",
+       R"({"type":"cnn1","input_channels":20,"filters":36,"groups":2,"kernel_size":3,"stride":2,"padding":1,"dilation":2,"bias":true,"activation":"silu"})",
+       {2, 20, 9}},
+      {"cnn2",
+       R"({"type":"cnn2","input_channels":20,"filters":36,"groups":2,"kernel_size":[3,2],"stride":2,"padding":1,"bias":true,"activation":"silu"})",
+       {2, 20, 5, 6}},
+      {"cnn3",
+       R"({"type":"cnn3","input_channels":4,"filters":6,"groups":2,"kernel_size":[2,3,2],"stride":2,"padding":1,"dilation":[1,1,2],"bias":true})",
+       {2, 4, 4, 5, 6}},
+      {"convtransposed1",
+       R"({"type":"convtransposed1","input_channels":20,"filters":36,"groups":2,"kernel_size":3,"stride":2,"padding":1,"output_padding":1,"bias":true})",
+       {2, 20, 6}},
+      {"convtransposed2",
+       R"({"type":"convtransposed2","input_channels":4,"filters":6,"groups":2,"kernel_size":[3,2],"stride":2,"padding":1,"bias":true})",
+       {2, 4, 5, 6}},
+      {"convtransposed3",
+       R"({"type":"convtransposed3","input_channels":4,"filters":6,"groups":2,"kernel_size":2,"stride":2,"bias":true})",
+       {2, 4, 3, 4, 2}},
       {"rnn", R"({"type":"rnn","input_height":35,"output_height":21,"bidirectional":true})", {19, 3, 35}},
       {"lstm", R"({"type":"lstm","input_height":35,"output_height":37,"bidirectional":true})", {18, 3, 35}},
       {"gru", R"({"type":"gru","input_height":35,"output_height":37,"return_sequence":false})", {18, 4, 35}},
       {"swiglu", R"({"type":"swiglu","input_height":33,"output_height":70,"bias":true})", {17, 33}},
       {"swiglu inner", R"({"type":"swiglu","input_height":33,"output_height":70,"activation":"relu2","inner_norm":true})", {17, 33}},
-      {"mha", R"({"type":"mha","d_model":36,"num_heads":4,"num_kv_heads":2,"head_dim":20,"output_dim":20,"bias":true,"qk_norm":"head","inner_norm":true,"rope_style":"interleaved","partial_rotary_factor":0.5,"sliding_window":66,"logit_softcap":2})", {3, 75, 36}},
+      {"mha",
+       R"({"type":"mha","d_model":36,"num_heads":4,"num_kv_heads":2,"head_dim":20,"output_dim":20,"bias":true,"qk_norm":"head","inner_norm":true,"rope_style":"interleaved","partial_rotary_factor":0.5,"sliding_window":66,"logit_softcap":2})",
+       {3, 75, 36}},
       {"mha plain", R"({"type":"mha","d_model":36,"num_heads":3,"causal":false,"qk_norm":"full"})", {17, 5, 36}},
-      {"parallel concat", R"({"type":"parallel","parallel_branches":[{"type":"dense","input_height":19,"output_height":7,"activation":"tanh"},{"type":"dense","input_height":19,"output_height":18}]})", {17, 19}},
-      {"parallel grid_scatter", R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":2},"scatter_layout":"channels_first","parallel_branches":[{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]},{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]}]})", {17, 19}},
-      {"parallel filter", R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_temperature":0.7,"filter_gate":{"type":"dense","input_height":19,"output_height":3},"parallel_branches":[{"type":"dense","input_height":19,"output_height":70},{"type":"dense","input_height":19,"output_height":70,"activation":"gelu"},{"type":"dense","input_height":19,"output_height":70}]})", {17, 19}},
-      {"residual", R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":33,"output_height":33},{"type":"residual"},{"type":"dense","input_height":33,"output_height":33,"activation":"silu"},{"type":"residual","skip_from":0}]})", {17, 33}},
+      {"parallel concat",
+       R"({"type":"parallel","parallel_branches":[{"type":"dense","input_height":19,"output_height":7,"activation":"tanh"},{"type":"dense","input_height":19,"output_height":18}]})",
+       {17, 19}},
+      {"parallel grid_scatter",
+       R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":2},"scatter_layout":"channels_first","parallel_branches":[{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]},{"type":"dense","input_height":19,"output_height":17,"scatter_to":[0,1,0]}]})",
+       {17, 19}},
+      {"parallel filter",
+       R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_temperature":0.7,"filter_gate":{"type":"dense","input_height":19,"output_height":3},"parallel_branches":[{"type":"dense","input_height":19,"output_height":70},{"type":"dense","input_height":19,"output_height":70,"activation":"gelu"},{"type":"dense","input_height":19,"output_height":70}]})",
+       {17, 19}},
+      {"residual",
+       R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":33,"output_height":33},{"type":"residual"},{"type":"dense","input_height":33,"output_height":33,"activation":"silu"},{"type":"residual","skip_from":0}]})",
+       {17, 33}},
       {"rmsnorm", R"({"type":"rmsnorm","input_height":37})", {18, 37}},
       {"layernorm", R"({"type":"layernorm","input_height":37})", {18, 37}},
       {"groupnorm", R"({"type":"groupnorm","input_height":38,"num_groups":2})", {18, 38, 3, 2}},
@@ -47,7 +60,9 @@ const std::vector<GoldenLayer>& cases() {
       {"batchnorm2", R"({"type":"batchnorm","input_height":5})", {67, 5, 3, 7}},
       {"maxpool", R"({"type":"maxpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},
       {"avgpool", R"({"type":"avgpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},
-      {"kmeans", R"({"type":"kmeans","num_clusters":19,"input_height":37,"output_mode":"features","kmeans_temperature":3,"activation":"silu"})", {18, 37}},
+      {"kmeans",
+       R"({"type":"kmeans","num_clusters":19,"input_height":37,"output_mode":"features","kmeans_temperature":3,"activation":"silu"})",
+       {18, 37}},
       {"position_embedding", R"({"type":"position_embedding","max_seq_len":9,"embedding_dim":37})", {18, 7, 37}},
       {"softmax", R"({"type":"softmax","temperature":0.7})", {18, 70}, false},
       {"softmax grid", R"({"type":"softmax","softmax_type":"grid","softmax_rows":2,"softmax_cols":35})", {3, 70}, false},
@@ -92,18 +107,10 @@ void set_type(Json& spec, std::string_view type) {
 // Adds the lines of one case in one type: the output, then the gradients of input and weights together.
 Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, std::string& table) {
   const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
-  LOOM_TRY(Json spec, parse_json(c.spec));
-  if (c.typed) set_type(spec, name(dtype));
-  LOOM_TRY(Network network, Network::create({}));
-  LOOM_TRY(LayerPtr layer, layer_from_json(spec));
-  LOOM_TRY_VOID(network.place({}, std::move(layer)));
-  network.settings.seed = 20260101;
-  LOOM_TRY_VOID(network.initialise());
-  LOOM_TRY(const Shape shape, Shape::create(c.input));
-  LOOM_TRY_VOID(network.prepare(shape));
+  LOOM_TRY(const Network network, golden_network(c, dtype));
   LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
-  std::vector<float> x = seeded(std::string(c.name) + "/x", shape.elements());
-  for (std::size_t i = 0; c.ids != 0 && i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % c.ids);
+  LOOM_TRY(const Shape shape, Shape::create(c.input));
+  const std::vector<float> x = golden_input(c);
   PassExtras extras;
   extras.training = c.training, extras.step = 3;
   LOOM_TRY(const ConstView y, session->forward({x.data(), shape}, extras));
@@ -120,6 +127,29 @@ Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, 
 }
 
 }  // namespace
+
+std::span<const GoldenLayer> golden_layers() { return cases(); }
+
+Result<Network> golden_network(const GoldenLayer& c, DType dtype) {
+  LOOM_TRY(Json spec, parse_json(c.spec));
+  if (c.typed) set_type(spec, name(dtype));
+  LOOM_TRY(Network network, Network::create({}));
+  LOOM_TRY(LayerPtr layer, layer_from_json(spec));
+  LOOM_TRY_VOID(network.place({}, std::move(layer)));
+  network.settings.seed = 20260101;
+  LOOM_TRY_VOID(network.initialise());
+  LOOM_TRY(const Shape shape, Shape::create(c.input));
+  LOOM_TRY_VOID(network.prepare(shape));
+  return network;
+}
+
+std::vector<float> golden_input(const GoldenLayer& c) {
+  std::size_t elements = 1;
+  for (const std::size_t extent : c.input) elements *= extent;
+  std::vector<float> x = seeded(std::string(c.name) + "/x", elements);
+  for (std::size_t i = 0; c.ids != 0 && i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % c.ids);
+  return x;
+}
 
 Result<std::string> layer_golden_table(Isa isa, int threads) {
   std::string table;

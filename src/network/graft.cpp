@@ -47,7 +47,8 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
       parts.push_back(std::move(copy));
     }
   }
-  LOOM_TRY(LayerPtr container, layer_from_json(Json{{"type", "parallel"}, {"combine_mode", std::string(combine_mode)}, {"parallel_branches", Json::array()}}));
+  LOOM_TRY(LayerPtr container,
+           layer_from_json(Json{{"type", "parallel"}, {"combine_mode", std::string(combine_mode)}, {"parallel_branches", Json::array()}}));
   const ParallelConfig config = static_cast<Parallel&>(*container).config();
   LOOM_TRY(Network grafted, Network::create({1, 1, 1, share ? parts.size() + 1 : 1}));
   if (!networks.empty()) {

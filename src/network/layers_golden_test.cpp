@@ -190,11 +190,12 @@ TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, LayersGolden,
-                         ::testing::Values("conv", "dense", "embedding", "gru", "kmeans", "lstm", "mha", "norms", "parallel", "pool", "rnn", "sequential", "softmax", "swiglu"),
+                         ::testing::Values("conv", "dense", "embedding", "gru", "kmeans", "lstm", "mha", "norms", "parallel", "pool", "rnn",
+                                           "sequential", "softmax", "swiglu"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes,
-                         ::testing::Values("activation", "attention_3d", "attention_4d", "attention_gqa", "attention_mask", "conv", "dense", "norm", "pool", "recurrent", "shape",
-                                           "softmax"),
+                         ::testing::Values("activation", "attention_3d", "attention_4d", "attention_gqa", "attention_mask", "conv", "dense", "norm",
+                                           "pool", "recurrent", "shape", "softmax"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

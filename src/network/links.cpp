@@ -33,7 +33,8 @@ struct Network::LinkUse {
 
 // The cell that an address stands for: the first one in a chain of links that is no link which shares. `known` remembers the chains
 // walked, so that every link is followed once.
-Result<std::size_t> Network::final_target(const std::string& place, const std::array<std::size_t, 4>& address, std::map<std::size_t, std::size_t>& known) const {
+Result<std::size_t> Network::final_target(const std::string& place, const std::array<std::size_t, 4>& address,
+                                          std::map<std::size_t, std::size_t>& known) const {
   constexpr std::size_t kOnTheWay = ~std::size_t{0};
   const auto at_address = [&](const std::array<std::size_t, 4>& a) { return index_of({a[0], a[1], a[2], a[3]}); };
   std::vector<std::size_t> way;
@@ -60,11 +61,12 @@ Result<std::size_t> Network::final_target(const std::string& place, const std::a
   return to;
 }
 
-Result<std::size_t> Network::source_cell(CellSource& source, std::size_t from, const std::string& place, std::map<std::size_t, std::size_t>& known) const {
+Result<std::size_t> Network::source_cell(CellSource& source, std::size_t from, const std::string& place,
+                                         std::map<std::size_t, std::size_t>& known) const {
   LOOM_TRY(const std::size_t cell, final_target(place, source.address, known));
   if (cell >= from)
-    return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place, place_text(cell),
-                place_text(from));
+    return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place,
+                place_text(cell), place_text(from));
   return cell;
 }
 

@@ -125,7 +125,8 @@ Result<void> Network::prepare(const Shape& input) {
 Result<Shape> Network::shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> outputs) const {
   const Link* link = cells_[cell].layer->as_link();
   if (link == nullptr || !link->feeds()) return cells_[cell].layer->output_shape(input);
-  if (!link->source().prepared || link->source().slot >= outputs.size()) return fail(Code::InvalidState, "link: its target is not at hand; Network::prepare() resolves links");
+  if (!link->source().prepared || link->source().slot >= outputs.size())
+    return fail(Code::InvalidState, "link: its target is not at hand; Network::prepare() resolves links");
   return link->fed_shape(input, outputs[link->source().slot].shape);
 }
 
@@ -175,7 +176,8 @@ ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& 
   while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
   for (std::size_t i = begin; i < end; ++i) {
     if (cells_[i].runs()) {
-      if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+      if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status)
+        exec.status = Error{Code::Cancelled, "cancelled by the caller"};
       if (exec.status) break;
       View y{buffers[turn], *shape_behind(i, current.shape, pass.cells), x.element};
       if (pass.keeps()) y = exec.arena.view(y.shape, x.element);

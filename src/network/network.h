@@ -77,7 +77,8 @@ class Network {
  private:
   struct LinkUse;
   Result<void> resolve_links();
-  Result<std::size_t> final_target(const std::string& place, const std::array<std::size_t, 4>& address, std::map<std::size_t, std::size_t>& known) const;
+  Result<std::size_t> final_target(const std::string& place, const std::array<std::size_t, 4>& address,
+                                   std::map<std::size_t, std::size_t>& known) const;
   Result<std::size_t> source_cell(CellSource& source, std::size_t from, const std::string& place, std::map<std::size_t, std::size_t>& known) const;
   Result<void> order_uses(std::vector<LinkUse>& uses, std::vector<std::size_t>& order) const;
   Result<void> assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order);

@@ -83,8 +83,11 @@ Result<void> NetworkSession::plan(const Shape& input) {
 }
 
 Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& extras) {
-  if (x.element != element()) return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32", element() == Element::f64 ? "f64" : "f32");
-  pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
+  if (x.element != element())
+    return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
+                element() == Element::f64 ? "f64" : "f32");
+  pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external,
+  pass_.mask = extras.mask;
   const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape)) &&
                        training_ == pass_.training && masked_ == (pass_.mask != nullptr) && ragged_ == !pass_.lengths.empty();
   if (!planned) {

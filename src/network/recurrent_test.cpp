@@ -44,7 +44,9 @@ std::vector<float> run(NetworkSession& session, const float* x, const Shape& sha
 
 class RecurrentKinds : public ::testing::TestWithParam<std::string> {
  protected:
-  std::string spec(const std::string& rest = "") const { return R"({"type":")" + GetParam() + R"(","input_height":5,"output_height":19)" + rest + "}"; }
+  std::string spec(const std::string& rest = "") const {
+    return R"({"type":")" + GetParam() + R"(","input_height":5,"output_height":19)" + rest + "}";
+  }
 };
 
 TEST_P(RecurrentKinds, L_62_a_stateful_layer_goes_on_where_it_stopped) {

@@ -14,7 +14,7 @@ namespace loom {
 struct SpecOptions {
   bool strict = true;                   // unknown keys are errors, else warnings
   bool initialise = true;               // fill the weights; a checkpoint brings its own
-  std::size_t max_weights = std::size_t{1} << 34;   // elements in all, checked before any is allocated
+  std::uint64_t max_weights = std::uint64_t{1} << 34;   // elements in all, checked before any is allocated
 };
 
 struct SpecResult {
@@ -24,8 +24,12 @@ struct SpecResult {
 
 // InvalidConfig, UnknownName, UnknownKey, ShapeMismatch, NestingTooDeep...: the first error's code, up to 32 messages joined by "; ".
 Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& options = {});
-inline Result<SpecResult> network_from_json(const std::string& text, const SpecOptions& options = {}) { return network_from_json(std::string_view(text), options); }
-inline Result<SpecResult> network_from_json(const char* text, const SpecOptions& options = {}) { return network_from_json(std::string_view(text), options); }
+inline Result<SpecResult> network_from_json(const std::string& text, const SpecOptions& options = {}) {
+  return network_from_json(std::string_view(text), options);
+}
+inline Result<SpecResult> network_from_json(const char* text, const SpecOptions& options = {}) {
+  return network_from_json(std::string_view(text), options);
+}
 Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options = {});
 
 // One layer without placement keys, its weights declared and not filled.

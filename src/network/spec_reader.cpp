@@ -65,7 +65,8 @@ std::string shown(const Json& value) {
   return text;
 }
 
-LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement);
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting,
+                    std::span<const std::string_view> placement);
 
 // Fills members from one JSON object; a missing key leaves the default.
 class JsonReader final : public FieldVisitor {
@@ -132,7 +133,8 @@ class JsonReader final : public FieldVisitor {
     value.clear();
     for (const Json& item : *given) {
       const auto n = as_int(item);
-      if (!n || *n < -0x7fffffff || *n > 0x7fffffff) return complain(Code::InvalidConfig, keys, shown(item) + " given, an integer of 32 bits expected");
+      if (!n || *n < -0x7fffffff || *n > 0x7fffffff)
+        return complain(Code::InvalidConfig, keys, shown(item) + " given, an integer of 32 bits expected");
       value.push_back(*n);
     }
   }
@@ -213,8 +215,10 @@ class JsonReader final : public FieldVisitor {
     return found;
   }
   void complain(Code code, std::string_view keys, const std::string& message) {
-    findings_.add(code, pointer_ + "/" + std::string(used_.contains(std::string(used_as_)) && keys.find(used_as_) != keys.npos ? used_as_ : split_names(keys)[0]),
-                  message);
+    findings_.add(
+        code,
+        pointer_ + "/" + std::string(used_.contains(std::string(used_as_)) && keys.find(used_as_) != keys.npos ? used_as_ : split_names(keys)[0]),
+        message);
   }
 
  protected:
@@ -260,7 +264,8 @@ class JsonReader final : public FieldVisitor {
     to.clear();
     for (const Json& item : list) {
       const auto n = as_int(item);
-      if (!n || *n < 0 || *n > 0x7fffffff) return complain(Code::InvalidConfig, keys, shown(item) + " given, an integer that is not negative expected");
+      if (!n || *n < 0 || *n > 0x7fffffff)
+        return complain(Code::InvalidConfig, keys, shown(item) + " given, an integer that is not negative expected");
       to.push_back(static_cast<std::size_t>(*n));
     }
   }
@@ -291,7 +296,8 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   reader.finish();
   if (findings.errors.size() != before) return nullptr;
   if (auto built = layer->build(); !built) return findings.add(built.error().code, pointer, built.error().message), nullptr;
-  if (weights != nullptr) read_weights(*layer, *weights, [&](Code code, const std::string& message) { findings.add(code, pointer + "/weights", message); });
+  if (weights != nullptr)
+    read_weights(*layer, *weights, [&](Code code, const std::string& message) { findings.add(code, pointer + "/weights", message); });
   return layer;
 }
 
@@ -322,7 +328,8 @@ LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, con
   return link;
 }
 
-LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement) {
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting,
+                    std::span<const std::string_view> placement) {
   if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
   if (nesting > kMaxNesting) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kMaxNesting)), nullptr;
   JsonReader reader(findings, spec, pointer, nesting);
@@ -348,7 +355,8 @@ std::optional<Address> read_address(Findings& findings, const Json& spec, const 
     const Json* given = find(spec, kPlacement[i]);
     const auto n = given == nullptr ? std::nullopt : as_int(*given);
     if (!n || *n < 0 || *n > 65535) {
-      findings.add(Code::InvalidConfig, fmt::format("{}/{}", pointer, kPlacement[i]), given == nullptr ? "is missing" : shown(*given) + " given, 0 to 65535 expected");
+      findings.add(Code::InvalidConfig, fmt::format("{}/{}", pointer, kPlacement[i]),
+                   given == nullptr ? "is missing" : shown(*given) + " given, 0 to 65535 expected");
       return std::nullopt;
     }
     *parts[i] = static_cast<std::size_t>(*n);
@@ -423,8 +431,8 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   }
   if (!findings.errors.empty()) return findings.joined();
   network.settings = std::move(settings);
-  std::size_t elements = 0;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { elements += std::min(w.elements(), options.max_weights); });
+  std::uint64_t elements = 0;
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
   if (elements > options.max_weights)
     return fail(Code::SizeOverflow, "/layers: {} weights in all, at most {} are allowed", elements, options.max_weights);
   if (network.settings.input_shape) {

@@ -179,7 +179,9 @@ class SchemaWriter final : public FieldVisitor {
   void operator()(std::string_view keys, std::vector<bool>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "boolean"}}}}); }
   void operator()(std::string_view keys, SkipFrom&) override {
     const Json size = {{"type", "integer"}, {"minimum", 0}};
-    put(keys, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, size, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
+    put(keys, {{"anyOf",
+                Json::array(
+                    {{{"enum", {"previous", "none", "external"}}}, size, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
   }
   void operator()(std::string_view keys, std::vector<LayerPtr>&) override { put(keys, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
   void operator()(std::string_view keys, LayerPtr&) override { put(keys, {{"$ref", "#/$defs/layer"}}); }
@@ -223,7 +225,8 @@ Json spec_schema() {
     Link().fields(link_writer);
     properties["weights"] = {{"type", "object"}};
     for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
-    kinds.push_back({{"title", std::string(kind.name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
+    kinds.push_back(
+        {{"title", std::string(kind.name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
   }
   {
     Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};

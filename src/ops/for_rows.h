@@ -29,9 +29,8 @@ void for_rows(const Exec& exec, std::size_t rows, std::size_t cols, F&& f) {
 template <class F>
 void for_elements(const Exec& exec, std::size_t n, F&& f) {
   constexpr std::size_t kPiece = 1024;
-  for_ranges(exec, (n + kPiece - 1) / kPiece, kPiece, [&](std::size_t begin, std::size_t end) {
-    f(begin * kPiece, (end * kPiece < n ? end * kPiece : n) - begin * kPiece);
-  });
+  for_ranges(exec, (n + kPiece - 1) / kPiece, kPiece,
+             [&](std::size_t begin, std::size_t end) { f(begin * kPiece, (end * kPiece < n ? end * kPiece : n) - begin * kPiece); });
 }
 
 }  // namespace loom

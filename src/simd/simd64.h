@@ -68,9 +68,9 @@ LOOM_INLINE Lanes<T> zeros() {
   return v;
 }
 
-#define LOOM_LANE_OPERATOR(op)                                                      \
-  LOOM_INLINE F64x16 operator op(const F64x16& a, const F64x16& b) {                \
-    return detail::each64<F64x16>([](auto x, auto y) { return x op y; }, a, b);     \
+#define LOOM_LANE_OPERATOR(op)                                                  \
+  LOOM_INLINE F64x16 operator op(const F64x16& a, const F64x16& b) {            \
+    return detail::each64<F64x16>([](auto x, auto y) { return x op y; }, a, b); \
   }
 LOOM_LANE_OPERATOR(+)
 LOOM_LANE_OPERATOR(-)
@@ -78,9 +78,9 @@ LOOM_LANE_OPERATOR(*)
 LOOM_LANE_OPERATOR(/)
 #undef LOOM_LANE_OPERATOR
 
-#define LOOM_LANE_COMPARE(op)                                                                   \
-  LOOM_INLINE I64x16 operator op(const F64x16& a, const F64x16& b) {                            \
-    return detail::each64<I64x16>([](auto x, auto y) { return (native::I64)(x op y); }, a, b);  \
+#define LOOM_LANE_COMPARE(op)                                                                  \
+  LOOM_INLINE I64x16 operator op(const F64x16& a, const F64x16& b) {                           \
+    return detail::each64<I64x16>([](auto x, auto y) { return (native::I64)(x op y); }, a, b); \
   }
 LOOM_LANE_COMPARE(<)
 LOOM_LANE_COMPARE(<=)
@@ -140,12 +140,12 @@ LOOM_INLINE double max_lane(const F64x16& v) {
 }
 
 // Elementary functions lane by lane: f64 is for checks and statistics, not for speed.
-#define LOOM_LANE_FUNCTION(name, scalar)                                      \
-  LOOM_INLINE F64x16 name(const F64x16& v) {                                  \
-    alignas(64) double a[kLanes];                                             \
-    store(a, v);                                                              \
-    for (std::size_t j = 0; j < kLanes; ++j) a[j] = scalar(a[j]);             \
-    return load(a);                                                           \
+#define LOOM_LANE_FUNCTION(name, scalar)                          \
+  LOOM_INLINE F64x16 name(const F64x16& v) {                      \
+    alignas(64) double a[kLanes];                                 \
+    store(a, v);                                                  \
+    for (std::size_t j = 0; j < kLanes; ++j) a[j] = scalar(a[j]); \
+    return load(a);                                               \
   }
 LOOM_LANE_FUNCTION(exp, exp64)
 LOOM_LANE_FUNCTION(log, log64)

@@ -34,7 +34,8 @@ const std::vector<Model>& models() {
     std::map<std::string, std::string> digests;
     std::istringstream lines(hashes());
     for (std::string line; std::getline(lines, line);)
-      if (const std::size_t tab = line.find('\t'); tab != line.npos && line.starts_with("decoder ")) digests[line.substr(0, tab)] = line.substr(tab + 1);
+      if (const std::size_t tab = line.find('\t'); tab != line.npos && line.starts_with("decoder "))
+        digests[line.substr(0, tab)] = line.substr(tab + 1);
     std::vector<Model> out;
     for (const GoldenCase& c : golden_cases()) out.push_back({c.name, digests[c.name], golden_model(c).value(), c.activations});
     EXPECT_EQ(digests.size(), out.size());

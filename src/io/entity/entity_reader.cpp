@@ -100,7 +100,8 @@ class EntityParser {
     s.length = load_le<std::uint64_t>(at + 24);
     s.sha256 = digest_at(at + kEntityHashInEntry);
     const auto wrong = [&](const std::string& what) {
-      return fail(Code::CorruptData, "offset {}: directory: section \"{}\" {} of {} bytes at {}: {}", place, s.kind, s.index, s.length, s.offset, what);
+      return fail(Code::CorruptData, "offset {}: directory: section \"{}\" {} of {} bytes at {}: {}", place, s.kind, s.index, s.length, s.offset,
+                  what);
     };
     if (s.offset % section_alignment(s.kind) != 0) return wrong(fmt::format("no multiple of {}", section_alignment(s.kind)));
     if (s.offset < end_) return wrong(fmt::format("overlaps what ends at {}, or is out of order", end_));
@@ -149,8 +150,7 @@ std::string EntityReader::where() const { return file_ ? file_->path() + ": " : 
 
 Result<void> EntityReader::check(std::size_t i) const {
   if (sha256_of(contents(sections_[i])) != sections_[i].sha256)
-    return fail(Code::CorruptData, "{}{}: its {} bytes are damaged: SHA-256 differs", where(), shown(sections_[i]),
-                sections_[i].length);
+    return fail(Code::CorruptData, "{}{}: its {} bytes are damaged: SHA-256 differs", where(), shown(sections_[i]), sections_[i].length);
   checked_[i] = true;
   return {};
 }

@@ -41,10 +41,11 @@ class TableParser {
   Result<EntityTensor> tensor(const Json& entry) {
     const auto* members = entry.get_ptr<const Json::object_t*>();
     if (!members) return fail(Code::CorruptData, "no object");
-    constexpr std::string_view kKeys[] = {"dtype",  "granularity", "group_size", "length", "offset", "path",
-                                          "role",   "scales",      "shape",      "weight", "zeros"};
+    constexpr std::string_view kKeys[] = {"dtype", "granularity", "group_size", "length", "offset", "path",
+                                          "role",  "scales",      "shape",      "weight", "zeros"};
     for (const auto& [key, value] : *members)
-      if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys)) return fail(Code::UnknownKey, "key \"{}\" is unknown", printable(key));
+      if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
+        return fail(Code::UnknownKey, "key \"{}\" is unknown", printable(key));
     EntityTensor t;
     LOOM_TRY(t.path, text(entry, "path"));
     LOOM_TRY(t.weight, text(entry, "weight"));
@@ -139,7 +140,8 @@ class TableParser {
     const auto* members = value ? value->get_ptr<const Json::object_t*>() : nullptr;
     if (!members || members->size() != 3) return fail(Code::CorruptData, "/{}: expected an object of dtype, offset and length", key);
     const Json* type = find(*value, "dtype");
-    if (!type || !as_string(*type) || *as_string(*type) != name(dtype)) return fail(Code::CorruptData, "/{}/dtype: expected \"{}\"", key, name(dtype));
+    if (!type || !as_string(*type) || *as_string(*type) != name(dtype))
+      return fail(Code::CorruptData, "/{}/dtype: expected \"{}\"", key, name(dtype));
     auto bytes = blob(*value, size);
     if (!bytes) return at(fmt::format("/{}", key), bytes.error());
     return bytes;
@@ -176,8 +178,8 @@ Result<Json> entry_of(const EntityTensor& t, Layout& layout) {
   if (t.path.empty() || t.weight.empty() || !is_utf8(t.path) || !is_utf8(t.weight)) return fail(Code::InvalidArgument, "path or weight is no name");
   LOOM_TRY(const BlobSizes sizes, sizes_of(t));
   if ((!t.make_codes && t.codes.size() != sizes.codes) || t.scales.size() != sizes.scales || t.zeros.size() != sizes.zeros)
-    return fail(Code::ShapeMismatch, "{} bytes of codes, {} of scales and {} of zero points; {} {} has {}, {} and {}", t.codes.size(), t.scales.size(),
-                t.zeros.size(), name(t.dtype), t.shape.text(), sizes.codes, sizes.scales, sizes.zeros);
+    return fail(Code::ShapeMismatch, "{} bytes of codes, {} of scales and {} of zero points; {} {} has {}, {} and {}", t.codes.size(),
+                t.scales.size(), t.zeros.size(), name(t.dtype), t.shape.text(), sizes.codes, sizes.scales, sizes.zeros);
   Json entry = layout.place(sizes.codes);
   entry["path"] = t.path;
   entry["weight"] = t.weight;

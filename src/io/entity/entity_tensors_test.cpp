@@ -24,8 +24,9 @@ QuantizedMatrix matrix(DType dtype, std::size_t rows, std::size_t cols, ScaleSpa
 }
 
 QuantizedMatrix floats(std::size_t rows, std::size_t cols, std::vector<float> values) {
-  return matrix(DType::float32, rows, cols, {Granularity::Tensor}, {}, {},
-                [&](std::int64_t r, std::int64_t c) { return std::int64_t{std::bit_cast<std::int32_t>(values[static_cast<std::size_t>(r) * cols + static_cast<std::size_t>(c)])}; });
+  return matrix(DType::float32, rows, cols, {Granularity::Tensor}, {}, {}, [&](std::int64_t r, std::int64_t c) {
+    return std::int64_t{std::bit_cast<std::int32_t>(values[static_cast<std::size_t>(r) * cols + static_cast<std::size_t>(c)])};
+  });
 }
 
 struct Named {
@@ -49,8 +50,9 @@ std::vector<Named> golden_tensors() {
                  matrix(DType::uint8, 3, 3, {Granularity::Row}, {1, 2, 0.5}, {3, 128, 255}, [](I r, I c) { return 50 * r + c; })});
   all.push_back({"layers.0", "b", EntityRole::Active, Shape::of({3}), floats(1, 3, {0.5f, -0.5f, 7})});
   all.push_back({"layers.0", "W", EntityRole::Master, Shape::of({2, 2}), floats(2, 2, {1, -2, 0.1f, 3e9f})});
-  all.push_back({"layers.0", "W", EntityRole::Active, Shape::of({2, 40}),
-                 matrix(DType::int4, 2, 40, {Granularity::Group, 32}, {0.5, 0.25, -0.125, 1}, {}, [](I r, I c) { return 7 * (40 * r + c) % 15 - 7; })});
+  all.push_back(
+      {"layers.0", "W", EntityRole::Active, Shape::of({2, 40}),
+       matrix(DType::int4, 2, 40, {Granularity::Group, 32}, {0.5, 0.25, -0.125, 1}, {}, [](I r, I c) { return 7 * (40 * r + c) % 15 - 7; })});
   return all;
 }
 
@@ -90,7 +92,8 @@ TEST(EntityTensors, F_31_reads_every_value_back) {
   const auto named = golden_tensors();
   ASSERT_EQ(tensors->size(), named.size());
   for (const EntityTensor& t : *tensors) {
-    const auto n = std::find_if(named.begin(), named.end(), [&](const Named& k) { return k.path == t.path && k.weight == t.weight && k.role == t.role; });
+    const auto n =
+        std::find_if(named.begin(), named.end(), [&](const Named& k) { return k.path == t.path && k.weight == t.weight && k.role == t.role; });
     ASSERT_NE(n, named.end()) << t.path;
     EXPECT_EQ(t.shape, n->shape);
     EXPECT_EQ(t.codes.data() >= good.data() && t.codes.data() < good.data() + good.size(), true);  // no copy
@@ -159,7 +162,8 @@ Code code_of(std::string_view json, std::size_t weights, const char* expected) {
 // {"dtype": .., ..} with members changed (JSON text) or taken away (empty).
 std::string entry(std::initializer_list<std::pair<const char*, const char*>> changes, const char* base = nullptr) {
   Json e = parse_json(base ? base : R"({"dtype":"uint8","granularity":"row","length":64,"offset":0,"path":"p","role":"active",
-      "scales":{"dtype":"float32","length":8,"offset":64},"shape":[2,3],"weight":"W","zeros":{"dtype":"uint8","length":2,"offset":128}})").value();
+      "scales":{"dtype":"float32","length":8,"offset":64},"shape":[2,3],"weight":"W","zeros":{"dtype":"uint8","length":2,"offset":128}})")
+               .value();
   for (const auto& [key, text] : changes) {
     if (*text)
       e[key] = parse_json(text).value();
@@ -209,7 +213,9 @@ TEST(EntityTensors, F_01_F_31_the_table_is_checked) {
 
   const char* vector = R"({"dtype":"float32","length":128,"offset":0,"path":"p","role":"active","shape":[3],"weight":"b"})";
   EXPECT_EQ(code_of("[" + entry({}, vector) + "]", 128, ""), Code{});
-  const auto pair = [&](const char* offset, const char* weight) { return "[" + entry({}, vector) + "," + entry({{"offset", offset}, {"weight", weight}}, vector) + "]"; };
+  const auto pair = [&](const char* offset, const char* weight) {
+    return "[" + entry({}, vector) + "," + entry({{"offset", offset}, {"weight", weight}}, vector) + "]";
+  };
   EXPECT_EQ(code_of(pair("128", "\"c\""), 256, ""), Code{});
   EXPECT_EQ(code_of(pair("192", "\"c\""), 320, ""), Code{});
   EXPECT_EQ(code_of(pair("128", "\"b\""), 256, "/1: tensor \"b\" of \"p\" (active) is out of order or appears twice"), Code::CorruptData);

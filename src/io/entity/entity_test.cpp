@@ -36,7 +36,9 @@ TEST(Entity, F_30_byte_layout_by_hand) {
   const auto file = writer.to_bytes();
   ASSERT_TRUE(file);
   std::vector<std::byte> expected(4098);
-  const auto put = [&](std::size_t at, std::string_view text) { std::copy_n(bytes_of(text).begin(), text.size(), expected.begin() + static_cast<std::ptrdiff_t>(at)); };
+  const auto put = [&](std::size_t at, std::string_view text) {
+    std::copy_n(bytes_of(text).begin(), text.size(), expected.begin() + static_cast<std::ptrdiff_t>(at));
+  };
   const auto put_hash = [&](std::size_t at, std::span<const std::byte> of) {
     Sha256 hash;
     hash.update(of);
@@ -227,7 +229,8 @@ TEST(Entity, F_30_gaps_may_be_larger_but_not_filled) {
 
 TEST(Entity, F_30_the_writer_refuses) {
   EntityWriter writer;
-  for (const char* kind : {"", "ninechars", "a b", "\xc3\xbc", "a\n"}) EXPECT_EQ(writer.add(kind, 0, 0, bytes_of("")).error().code, Code::InvalidArgument) << kind;
+  for (const char* kind : {"", "ninechars", "a b", "\xc3\xbc", "a\n"})
+    EXPECT_EQ(writer.add(kind, 0, 0, bytes_of("")).error().code, Code::InvalidArgument) << kind;
   EXPECT_TRUE(writer.add("a", 0, 0, bytes_of("")));
   EXPECT_EQ(writer.add("a", 0, 0, bytes_of("")).error().code, Code::InvalidArgument);
   EXPECT_TRUE(writer.add("b", 0, 0, 5, [](const EntityWriter::Sink& out) { return out(bytes_of("1234")); }));

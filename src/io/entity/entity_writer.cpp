@@ -57,7 +57,8 @@ Result<void> EntityWriter::add_all(const EntityReader& from) {
       Sha256 hash;
       hash.update(bytes);
       if (hash.finish() != s.sha256)
-        return fail(Code::CorruptData, "offset {}: section \"{}\" {}: its {} bytes are damaged: SHA-256 differs", s.offset, s.kind, s.index, s.length);
+        return fail(Code::CorruptData, "offset {}: section \"{}\" {}: its {} bytes are damaged: SHA-256 differs", s.offset, s.kind, s.index,
+                    s.length);
       return out(bytes);
     }));
   }

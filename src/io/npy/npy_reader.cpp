@@ -81,7 +81,8 @@ class HeaderParser {
 
   Result<void> descr() {
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '[') return fail(Code::Unsupported, "offset {}: header: records of several fields are not read", offset_ + at_);
+    if (at_ < text_.size() && text_[at_] == '[')
+      return fail(Code::Unsupported, "offset {}: header: records of several fields are not read", offset_ + at_);
     LOOM_TRY(const std::string_view name, string());
     const char order = name.empty() ? ' ' : name[0];
     const std::string_view kind = name.empty() ? name : name.substr(1);

@@ -15,13 +15,24 @@ struct Case {
   bool canonical = true;  // as our writer would write it
 };
 const Case kCases[] = {
-    {"f2", DType::float16, {3}},       {"f4", DType::float32, {2, 3}},        {"f8", DType::float64, {1, 1, 5}},
-    {"i1", DType::int8, {0, 4}},       {"i2", DType::int16, {7}},             {"i4", DType::int32, {2, 3, 4}},
-    {"i8", DType::int64, {}},          {"u1", DType::uint8, {130}},           {"u2", DType::uint16, {1, 12}},
-    {"u4", DType::uint32, {3, 1}},     {"u8", DType::uint64, {2, 2}},         {"b1", DType::uint8, {9}},
-    {"big_f4", DType::float32, {2, 3}, false},      {"big_i8", DType::int64, {4}, false},
-    {"fortran_i4", DType::int32, {2, 3, 4}, false}, {"fortran_big_f8", DType::float64, {3, 5}, false},
-    {"version2_f4", DType::float32, {2, 3}, false}, {"version3_u1", DType::uint8, {3}, false},
+    {"f2", DType::float16, {3}},
+    {"f4", DType::float32, {2, 3}},
+    {"f8", DType::float64, {1, 1, 5}},
+    {"i1", DType::int8, {0, 4}},
+    {"i2", DType::int16, {7}},
+    {"i4", DType::int32, {2, 3, 4}},
+    {"i8", DType::int64, {}},
+    {"u1", DType::uint8, {130}},
+    {"u2", DType::uint16, {1, 12}},
+    {"u4", DType::uint32, {3, 1}},
+    {"u8", DType::uint64, {2, 2}},
+    {"b1", DType::uint8, {9}},
+    {"big_f4", DType::float32, {2, 3}, false},
+    {"big_i8", DType::int64, {4}, false},
+    {"fortran_i4", DType::int32, {2, 3, 4}, false},
+    {"fortran_big_f8", DType::float64, {3, 5}, false},
+    {"version2_f4", DType::float32, {2, 3}, false},
+    {"version3_u1", DType::uint8, {3}, false},
 };
 
 std::string golden(const std::string& name) { return LOOM_SOURCE_DIR "/tests/golden/npy/" + name + ".npy"; }
@@ -102,17 +113,30 @@ Code code_of(const std::vector<std::byte>& file) {
 TEST(Npy, F_01_the_header_is_parsed_strictly) {
   EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }    \n", 24)), Code{});
   EXPECT_EQ(code_of(file_of("{\"shape\":(3,),\"fortran_order\":True,\"descr\":\"|u1\"}", 3, 2)), Code{});
-  for (const char* bad : {
-           "", "{", "{}", "[]", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (6)}", "{'descr': '<f4', 'fortran_order': False, 'shape': 6}",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (-6,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (06,)}",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
-           "{'descr': '<f4', 'fortran_order': 0, 'shape': (6,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'x': 1}", "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'shape': (6,)}",
-           "{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}", "{'descr': '|f4', 'fortran_order': False, 'shape': (6,)}",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (5,)}",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}", "{'descr', 'fortran_order': False, 'shape': (6,)}",
-           "{'descr': '<f4, }", "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}\n\n"})
+  for (const char* bad : {"",
+                          "{",
+                          "{}",
+                          "[]",
+                          "{'descr': '<f4'}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (6)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': 6}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (-6,)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (06,)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
+                          "{'descr': '<f4', 'fortran_order': 0, 'shape': (6,)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'x': 1}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'shape': (6,)}",
+                          "{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}",
+                          "{'descr': '|f4', 'fortran_order': False, 'shape': (6,)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (5,)}",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}",
+                          "{'descr', 'fortran_order': False, 'shape': (6,)}",
+                          "{'descr': '<f4, }",
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}\n\n"})
     EXPECT_EQ(code_of(file_of(bad, 24)), Code::CorruptData) << bad;
   EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 2)}", 24)), Code::SizeOverflow);
   for (const char* other : {"'|O'", "'<c8'", "'<U3'", "'=f4'", "'f4'", "''", "'<f16'", "[('a', '<f4')]"})

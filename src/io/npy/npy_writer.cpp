@@ -16,7 +16,8 @@ Result<std::string> npy_header(DType dtype, std::span<const std::size_t> shape, 
   std::string extents;
   for (const std::size_t extent : shape) extents += fmt::format("{}{}", extents.empty() ? "" : ", ", extent);
   if (shape.size() == 1) extents += ',';
-  std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", info(dtype).bits == 8 ? '|' : '<', type->name, extents);
+  std::string dict =
+      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", info(dtype).bits == 8 ? '|' : '<', type->name, extents);
   // NumPy leaves room for the first extent to grow to 21 digits in place, then pads so that the data starts at a multiple of 64.
   if (!shape.empty()) dict.append(21 - fmt::formatted_size("{}", shape[0]), ' ');
   const std::size_t before = kNpyMagic.size() + 4;

@@ -32,7 +32,8 @@ void BatchNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, 
   const ArenaScope scope(exec.arena, pass.keeps());
   const ChannelShape s = channels_of(x.shape);
   const std::size_t c = s.channels;
-  const Tensor mean = exec.arena.tensor(1, c, x.element), deviation = exec.arena.tensor(1, c, x.element), variance = exec.arena.tensor(1, c, x.element);
+  const Tensor mean = exec.arena.tensor(1, c, x.element), deviation = exec.arena.tensor(1, c, x.element),
+               variance = exec.arena.tensor(1, c, x.element);
   with_element(x.element, [&]<class T>() {
     const T *running_mean = running_mean_.values<T>(exec), *running_var = running_var_.values<T>(exec);
     if (pass.training) {

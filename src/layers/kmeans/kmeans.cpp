@@ -68,7 +68,8 @@ void Kmeans::backward(const Exec& exec, const Pass& pass, const ConstView& dy, c
     if (gives_features()) gemm(exec, Operand::of(g), {centers, 1, config_.input_height}, config_.input_height, u);
     softmax_backward(exec, a, gives_features() ? ConstView(u) : g, 1, {&row, 1}, u);
     if (void* dc = pass.gradients == nullptr ? nullptr : pass.gradients->of(centers_))
-      kmeans_center_gradient(exec, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(), rows_of_block(x.shape), dc);
+      kmeans_center_gradient(exec, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(),
+                             rows_of_block(x.shape), dc);
     if (dx.data != nullptr) kmeans_input_gradient(exec, x, centers, u, t2(), dx);
   });
 }

@@ -14,7 +14,9 @@ class Link final : public Layer {
   enum class Merge : std::uint8_t { Replace, Add, Concat };
 
   Link() = default;
-  Link(const std::array<std::size_t, 4>& target, Mode mode = Mode::Auto, Merge merge = Merge::Replace) : mode_(mode), merge_(merge) { source_.address = target; }
+  Link(const std::array<std::size_t, 4>& target, Mode mode = Mode::Auto, Merge merge = Merge::Replace) : mode_(mode), merge_(merge) {
+    source_.address = target;
+  }
 
   std::string_view kind() const override { return own_ ? own_->kind() : "link"; }
   // The link's keys; those of its own operation are that layer's.

@@ -39,16 +39,19 @@ void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
 
 const ConstView* Mha::key_source(const Exec& exec, const Pass& pass, const ConstView& x) const {
   const ConstView* source = config_.cross ? pass.external : &x;
-  if (source == nullptr) return give_up(exec, {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"}), nullptr;
+  if (source == nullptr)
+    return give_up(exec, {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"}), nullptr;
   const Shape& s = source->shape;
   const bool fits = s.cols() == config_.d_model && source->element == x.element && s.rank() == x.shape.rank() &&
                     std::equal(s.extents().begin(), s.extents().end() - std::min<std::size_t>(2, s.rank()), x.shape.extents().begin());
   if (!fits)
     return give_up(exec, {Code::ShapeMismatch, fmt::format("mha: an external input of shape {}, the input has {} and {} features are expected",
-                                                           s.text(), x.shape.text(), config_.d_model)}), nullptr;
+                                                           s.text(), x.shape.text(), config_.d_model)}),
+           nullptr;
   const std::size_t keys = s.rows();
   if (pass.mask != nullptr && (pass.mask->shape.elements() != keys || pass.mask->element != x.element))
-    return give_up(exec, {Code::ShapeMismatch, fmt::format("mha: a mask of shape {}, one entry for each of {} keys expected", pass.mask->shape.text(), keys)}),
+    return give_up(exec, {Code::ShapeMismatch,
+                          fmt::format("mha: a mask of shape {}, one entry for each of {} keys expected", pass.mask->shape.text(), keys)}),
            nullptr;
   return source;
 }
@@ -170,8 +173,10 @@ void Mha::backward(const Exec& exec, const Pass& pass, const ConstView& dy, cons
   View d_source = dx;
   if (config_.cross) {
     d_source = {nullptr, source.shape, x.element};
-    if (pass.d_external != nullptr) d_source = *pass.d_external;
-    else if (exec.rehearsal()) d_source = exec.arena.view(source.shape, x.element);
+    if (pass.d_external != nullptr)
+      d_source = *pass.d_external;
+    else if (exec.rehearsal())
+      d_source = exec.arena.view(source.shape, x.element);
   }
   linear_backward(exec, pass, source, k_, k_bias_, dk, d_source, key_block, true);
   linear_backward(exec, pass, source, v_, v_bias_, dv, d_source, key_block, true);

@@ -41,13 +41,15 @@ Result<void> Parallel::build() {
   for (std::size_t i = 0; i < branches_.size(); ++i) {
     const std::vector<std::size_t>& to = branches_[i]->common.scatter_to;
     if (to.empty()) {
-      if (i >= num_cells()) return fail(Code::InvalidConfig, "parallel_branches.{}: the scatter grid has {} cells; scatter_to expected", i, num_cells());
+      if (i >= num_cells())
+        return fail(Code::InvalidConfig, "parallel_branches.{}: the scatter grid has {} cells; scatter_to expected", i, num_cells());
       cells_.push_back(i);
       continue;
     }
     if (to.size() != 3) return fail(Code::InvalidConfig, "parallel_branches.{}: scatter_to of {} numbers, [z, y, x] expected", i, to.size());
     if (to[0] >= depth_ || to[1] >= rows_ || to[2] >= cols_)
-      return fail(Code::OutOfRange, "parallel_branches.{}: scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", i, to[0], to[1], to[2], depth_, rows_, cols_);
+      return fail(Code::OutOfRange, "parallel_branches.{}: scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", i, to[0], to[1], to[2], depth_,
+                  rows_, cols_);
     cells_.push_back((to[0] * rows_ + to[1]) * cols_ + to[2]);
   }
   return {};
@@ -85,7 +87,8 @@ Result<Shape> Parallel::concat_shape(const Shape& input) const {
     }
     bool fits = shape.rank() == rank;
     for (std::size_t a = 0; a < rank && fits; ++a) fits = a == axis || shape[a] == extents[a];
-    if (!fits) return fail(Code::ShapeMismatch, "parallel_branches.{}: {} beside branches of another shape; only axis {} may differ", i, shape.text(), axis);
+    if (!fits)
+      return fail(Code::ShapeMismatch, "parallel_branches.{}: {} beside branches of another shape; only axis {} may differ", i, shape.text(), axis);
     LOOM_TRY(extents[axis], checked_add(extents[axis], shape[axis]));
   }
   return Shape::create({extents.data(), rank});
@@ -96,7 +99,8 @@ Result<Shape> Parallel::scatter_shape(const Shape& branch) const {
   using Layout = ParallelConfig::Layout;
   LOOM_TRY(const std::size_t flat, checked_mul(num_cells(), branch.cols()));
   if (config_.scatter_layout == Layout::Flat) return branch.with_cols(flat);
-  if (branch.rank() + 3 > Shape::kMaxRank) return fail(Code::ShapeMismatch, "parallel: {} and three axes of the scatter grid are more than {}", branch.text(), Shape::kMaxRank);
+  if (branch.rank() + 3 > Shape::kMaxRank)
+    return fail(Code::ShapeMismatch, "parallel: {} and three axes of the scatter grid are more than {}", branch.text(), Shape::kMaxRank);
   std::array<std::size_t, Shape::kMaxRank> extents{};
   std::size_t n = 0;
   for (std::size_t a = 0; a + 1 < branch.rank(); ++a) extents[n++] = branch[a];

@@ -19,7 +19,8 @@ Result<void> Permute::build() {
 }
 
 Result<Shape> Permute::output_shape(const Shape& input) const {
-  if (input.rank() != config_.axes.size()) return fail(Code::ShapeMismatch, "permute: an input {}, {} axes are listed", input.text(), config_.axes.size());
+  if (input.rank() != config_.axes.size())
+    return fail(Code::ShapeMismatch, "permute: an input {}, {} axes are listed", input.text(), config_.axes.size());
   std::array<std::size_t, Shape::kMaxRank> extents{};
   for (std::size_t i = 0; i < input.rank(); ++i) extents[i] = input[config_.axes[i]];
   return Shape::create({extents.data(), input.rank()});

@@ -86,7 +86,8 @@ bool Recurrent::shape_of(const Exec& exec, const Pass& pass, const Shape& x, Cel
   }
   for (std::size_t b = 0; b < shape.batch; ++b)
     if (pass.lengths[b] > shape.steps) {
-      exec.status = Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind(), pass.lengths[b], b, shape.steps)};
+      exec.status =
+          Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind(), pass.lengths[b], b, shape.steps)};
       return false;
     }
   shape.lengths = pass.lengths.data();

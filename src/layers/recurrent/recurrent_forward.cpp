@@ -47,7 +47,8 @@ void Recurrent::forward(const Exec& exec, const Pass& pass, const ConstView& x, 
   if (pass.keeps()) pass.tape->push(x);
 }
 
-void Recurrent::forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const {
+void Recurrent::forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task,
+                                  std::size_t direction) const {
   const auto [cell, batch, steps, units, lengths] = task.shape;
   const std::size_t rows = x.shape.rows(), gates = num_gates();
   std::array<LinearJob, kMaxGates> inputs, recurrent;

@@ -29,7 +29,8 @@ Result<Shape> Reshape::output_shape(const Shape& input) const {
     LOOM_TRY(product, checked_mul(product, extents[lead + i]));
   }
   if (open != Shape::kMaxRank && elements % product == 0) extents[open] = elements / product, product = elements;
-  if (product != elements) return fail(Code::ShapeMismatch, "reshape: {} elements of a sample {} do not make the shape asked for", elements, input.text());
+  if (product != elements)
+    return fail(Code::ShapeMismatch, "reshape: {} elements of a sample {} do not make the shape asked for", elements, input.text());
   return Shape::create({extents.data(), lead + config_.shape.size()});
 }
 

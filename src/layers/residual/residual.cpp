@@ -21,7 +21,8 @@ void Residual::forward(const Exec& exec, const Pass& pass, const ConstView& x, c
     return;
   }
   if (!(skip->shape == x.shape) || skip->element != x.element) {
-    if (!exec.status) exec.status = Error{Code::ShapeMismatch, fmt::format("residual: skip of shape {}, input of shape {}", skip->shape.text(), x.shape.text())};
+    if (!exec.status)
+      exec.status = Error{Code::ShapeMismatch, fmt::format("residual: skip of shape {}, input of shape {}", skip->shape.text(), x.shape.text())};
     return;
   }
   add(exec, x, *skip, y);

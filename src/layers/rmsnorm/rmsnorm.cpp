@@ -12,9 +12,7 @@ void RmsNorm::fields(FieldVisitor& visit) {
   visit("weight_offset", config_.weight_offset);
 }
 
-Result<void> RmsNorm::build() {
-  return gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones});
-}
+Result<void> RmsNorm::build() { return gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}); }
 
 Result<Shape> RmsNorm::output_shape(const Shape& input) const {
   if (input.cols() != config_.input_height)

@@ -19,7 +19,8 @@ Result<void> Sequential::build() {
     if (child == nullptr) continue;
     const auto kind = child->from().kind;
     if ((kind == SkipFrom::Kind::Default || kind == SkipFrom::Kind::Previous) && i == 0)
-      return fail(Code::InvalidConfig, "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an address expected");
+      return fail(Code::InvalidConfig,
+                  "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an address expected");
     if (kind == SkipFrom::Kind::Child && child->from().child >= i)
       return fail(Code::InvalidConfig, "sequential_layers.{}: skip_from {} given, the index of an earlier child expected", i, child->from().child);
   }
@@ -61,7 +62,8 @@ Result<Shape> Sequential::output_shape(const Shape& input) const {
     if (const auto source = skip_of(i)) {
       const Shape skip = shape_before(input, *source);
       if (!(skip == shape))
-        return fail(Code::ShapeMismatch, "sequential_layers.{}: residual: skip of shape {} (input of child {}), input of shape {}", i, skip.text(), *source, shape.text());
+        return fail(Code::ShapeMismatch, "sequential_layers.{}: residual: skip of shape {} (input of child {}), input of shape {}", i, skip.text(),
+                    *source, shape.text());
       continue;
     }
     auto next = children_[i]->output_shape(shape);
@@ -117,8 +119,10 @@ void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& d
     } else if (!children_[i]->common.is_disabled) {
       const ConstView input = pass.tape->pop();
       View next{nullptr, input.shape, dy.element};
-      if (i == first && direct) next.data = dx.data;
-      else if (i != first || dx.data != nullptr) next = exec.arena.view(input.shape, dy.element);
+      if (i == first && direct)
+        next.data = dx.data;
+      else if (i != first || dx.data != nullptr)
+        next = exec.arena.view(input.shape, dy.element);
       children_[i]->backward(exec, pass, gradient, next);
       gradient = next;
     }

@@ -95,7 +95,8 @@ Result<void> Softmax::build() {
     case SoftmaxType::Entmax: {
       const bool blend = config_.entmax == SoftmaxConfig::Entmax::Blend;
       alpha_ = config_.entmax_alpha == 0 ? 1.5 : config_.entmax_alpha;
-      if (!(alpha_ > 0 && alpha_ <= 4) || (!blend && alpha_ < 1)) return fail(Code::InvalidConfig, "softmax: entmax_alpha {}, expected 1 to 4", alpha_);
+      if (!(alpha_ > 0 && alpha_ <= 4) || (!blend && alpha_ < 1))
+        return fail(Code::InvalidConfig, "softmax: entmax_alpha {}, expected 1 to 4", alpha_);
       if (blend) alpha_ = alpha_ < 1 ? 1 : alpha_ > 2 ? 2 : alpha_;
       if (alpha_ != 1) form_ = alpha_ == 2 ? Form::Sparse : blend ? Form::Blend : Form::Entmax;
       break;
@@ -115,7 +116,8 @@ Result<std::size_t> Softmax::width_out(std::size_t width) const {
   }
   if (form_ == Form::Mixture) {
     const std::size_t m = config_.mixture_count;
-    if (width <= m || (width - m) % m != 0) return fail(Code::ShapeMismatch, "softmax: {} input features are no {} weights and as many equal blocks", width, m);
+    if (width <= m || (width - m) % m != 0)
+      return fail(Code::ShapeMismatch, "softmax: {} input features are no {} weights and as many equal blocks", width, m);
     return (width - m) / m;
   }
   return fixed_out_ != 0 ? fixed_out_ : width;

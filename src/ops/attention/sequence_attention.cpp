@@ -161,8 +161,8 @@ void sequence_attention(const Exec& exec, const AttentionConfig& config, std::si
   with_element(q.element, [&]<class T>() { attend<T>(exec, config, samples, q, k, v, mask, out); });
 }
 
-void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k,
-                                 ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq, Tensor dk, Tensor dv) {
+void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k, ConstTensor v,
+                                 const void* mask, ConstTensor d_out, Tensor dq, Tensor dk, Tensor dv) {
   with_element(q.element, [&]<class T>() { attend_backward<T>(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
 }
 

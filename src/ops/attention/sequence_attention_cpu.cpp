@@ -7,8 +7,13 @@ namespace {
 
 // Rows of one product that share a panel: chains enough to hide the latency of an add, few enough for the registers.
 template <class T>
-constexpr std::size_t kTile = sizeof(T) == 8 ? (kRegisters64 == 2 ? 6 : kRegisters64 == 4 ? 3 : 1)
-                                             : (kRegisters == 1 ? 12 : kRegisters == 2 ? 6 : kRegisters == 4 ? 3 : 1);
+constexpr std::size_t kTile = sizeof(T) == 8 ? (kRegisters64 == 2   ? 6
+                                                : kRegisters64 == 4 ? 3
+                                                                    : 1)
+                                             : (kRegisters == 1   ? 12
+                                                : kRegisters == 2 ? 6
+                                                : kRegisters == 4 ? 3
+                                                                  : 1);
 
 // a[r, k] = data[r * row + k * step].
 template <class T>
@@ -110,7 +115,8 @@ void softmax(const SequenceHead<T>& h, std::size_t t, Range columns, T* s, T* sl
   const Lanes<T> lowest = splat(static_cast<T>(-__builtin_huge_val()));
   const Range range = visible(h, t);
   const auto seen = [&](std::size_t i) {
-    auto lanes = (numbers >= splat(static_cast<T>(range.begin > i ? range.begin - i : 0))) & (numbers < splat(static_cast<T>(range.end > i ? range.end - i : 0)));
+    auto lanes = (numbers >= splat(static_cast<T>(range.begin > i ? range.begin - i : 0))) &
+                 (numbers < splat(static_cast<T>(range.end > i ? range.end - i : 0)));
     if (h.mask != nullptr) lanes = lanes & (load(h.mask + i) > none);
     return lanes;
   };

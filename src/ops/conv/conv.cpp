@@ -64,8 +64,13 @@ class Convolution {
       while (begin < end) {
         const std::size_t plane = begin / units_of_plane, group = plane % n_.groups, first = begin % units_of_plane;
         const std::size_t last = std::min(units_of_plane, first + end - begin);
-        ConvTask<T> task{offsets_, w + group * n_.filters * k_, bias == nullptr ? nullptr : bias + group * n_.filters, n_.filters, k_,
-                         y + plane * n_.filters * layout_.positions(), layout_.positions()};
+        ConvTask<T> task{offsets_,
+                         w + group * n_.filters * k_,
+                         bias == nullptr ? nullptr : bias + group * n_.filters,
+                         n_.filters,
+                         k_,
+                         y + plane * n_.filters * layout_.positions(),
+                         layout_.positions()};
         const T* from = x + plane * n_.channels * layout_.plane();
         by_row_ ? rows(task, from, first, last) : flat(task, from, first, last, buffers_ + static_cast<std::size_t>(worker) * buffer_elements_);
         begin += last - first;
@@ -219,7 +224,8 @@ class WeightGradient {
     });
   }
 
-  void columns(const T* stored, std::size_t samples, std::size_t panel, std::size_t begin, std::size_t end, std::size_t num_runs, bool reversed, T* d) {
+  void columns(const T* stored, std::size_t samples, std::size_t panel, std::size_t begin, std::size_t end, std::size_t num_runs, bool reversed,
+               T* d) {
     T* total = totals_ + panel * columns_ * kLaneCount;
     std::fill(total + begin * kLaneCount, total + end * kLaneCount, T{0});
     const T* x = lanewise_ ? x_ + panel * samples * layout_.plane() * kLaneCount : stored + panel / panels_of_group() * n_.channels * layout_.plane();
@@ -232,7 +238,8 @@ class WeightGradient {
       g += rows * kLaneCount;
       run = stop;
     }
-    const std::size_t taps = layout_.taps(), first = first_filter(panel), in_group = lanewise_ ? 0 : first % n_.filters, group = lanewise_ ? 0 : first / n_.filters;
+    const std::size_t taps = layout_.taps(), first = first_filter(panel), in_group = lanewise_ ? 0 : first % n_.filters,
+                      group = lanewise_ ? 0 : first / n_.filters;
     for (std::size_t c = begin; c < end; ++c) {
       T* to = reversed && !lanewise_ ? d + ((group * n_.channels + c / taps) * n_.filters + in_group) * taps + c % taps : d + first * columns_ + c;
       kernels_.add_total(total + c * kLaneCount, lanes(panel), reversed && !lanewise_ ? taps : columns_, to);
@@ -283,7 +290,8 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
   });
 }
 
-void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions, const void* g, void* d, Element element) {
+void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions, const void* g, void* d,
+                            Element element) {
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     const ConvKernels<T>& kernels = exec.kernels.conv.of<T>();

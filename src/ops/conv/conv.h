@@ -22,11 +22,12 @@ void reverse_weight(const Exec& exec, const ConvSizes& sizes, std::size_t taps, 
 // d[g, f, (c, k)] += sum over (b, o) of g[b, f, o] patch[b, o, (c, k)]: chain64 over the positions of sixteen samples, each block's
 // total added and snapped, ascending (numerics N-05). With `reversed` d is laid out as [g, c, f, k]: the gradient of a transposed
 // convolution, for which x and g have changed places. `d_bias`, if not null, as from convolve_bias_gradient() over g.
-void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* g, bool reversed, void* d,
-                              void* d_bias, Element element);
+void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* g, bool reversed,
+                              void* d, void* d_bias, Element element);
 
 // d[c] += sum over (b, o) of g[b, c, o], in the same order.
-void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions, const void* g, void* d, Element element);
+void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions, const void* g, void* d,
+                            Element element);
 
 // ---- kernel side ----
 

@@ -6,8 +6,13 @@ namespace {
 
 // Independent chains enough to hide the latency of an add, few enough for the registers.
 template <class T>
-constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2 ? 6 : kRegisters64 == 4 ? 3 : 1)
-                                     : (kRegisters == 1 ? 12 : kRegisters == 2 ? 6 : kRegisters == 4 ? 3 : 1);
+constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2   ? 6
+                                        : kRegisters64 == 4 ? 3
+                                                            : 1)
+                                     : (kRegisters == 1   ? 12
+                                        : kRegisters == 2 ? 6
+                                        : kRegisters == 4 ? 3
+                                                          : 1);
 
 // Calls f<N>() for the N in 1..Max that equals n.
 template <int Max, class F>
@@ -144,9 +149,8 @@ template <class T>
 void gradient(const ConvGradientTask<T>& task, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; i += kTile<T>) {
     const std::size_t left = end - i;
-    with_count<kTile<T>>(left < kTile<T> ? static_cast<int>(left) : kTile<T>, [&]<int N>() {
-      task.lanewise ? gradient_columns<T, N, true>(task, i) : gradient_columns<T, N, false>(task, i);
-    });
+    with_count<kTile<T>>(left < kTile<T> ? static_cast<int>(left) : kTile<T>,
+                         [&]<int N>() { task.lanewise ? gradient_columns<T, N, true>(task, i) : gradient_columns<T, N, false>(task, i); });
   }
 }
 

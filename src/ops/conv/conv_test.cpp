@@ -91,7 +91,10 @@ template <class T>
 class Runner {
  public:
   Runner(const Shapes& s, Isa isa, int threads)
-      : s_(s), n_(s.sizes), pool_(ThreadPool::create(threads).value()), arena_(Arena::create(std::size_t{64} << 20).value()),
+      : s_(s),
+        n_(s.sizes),
+        pool_(ThreadPool::create(threads).value()),
+        arena_(Arena::create(std::size_t{64} << 20).value()),
         exec_{*pool_, *kernels_for(isa).value(), arena_} {
     out_ = s.geometry.out().value();
     for (std::size_t a = 0; a < 3; ++a) out_[a] -= s.crop[a];
@@ -176,10 +179,11 @@ class Runner {
     const bool transposed = s_.geometry.transposed;
     const ConvGeometry reversed = s_.geometry.reversed(out_);
     if (transposed)
-      convolve_weight_gradient(exec_, PatchLayout::create(reversed, s_.geometry.in).value(), {n_.samples, n_.groups, n_.filters, n_.channels}, g_.data(),
-                               x_.data(), true, dw.data(), nullptr, element_of<T>);
+      convolve_weight_gradient(exec_, PatchLayout::create(reversed, s_.geometry.in).value(), {n_.samples, n_.groups, n_.filters, n_.channels},
+                               g_.data(), x_.data(), true, dw.data(), nullptr, element_of<T>);
     else
-      convolve_weight_gradient(exec_, PatchLayout::create(s_.geometry, out_).value(), n_, x_.data(), g_.data(), false, dw.data(), db.data(), element_of<T>);
+      convolve_weight_gradient(exec_, PatchLayout::create(s_.geometry, out_).value(), n_, x_.data(), g_.data(), false, dw.data(), db.data(),
+                               element_of<T>);
     convolve_bias_gradient(exec_, n_.samples, n_.groups * n_.filters, positions_, g_.data(), db_alone.data(), element_of<T>);
     for (std::size_t first = 0; first < n_.samples; first += 16) {
       const std::size_t last = std::min(first + 16, n_.samples);

@@ -14,7 +14,9 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
   using V = Lanes<T>;
   const auto c = [](double x) { return splat(static_cast<T>(x)); };
   const V zero = zeros<T>(), one = splat(T{1}), half = splat(T(0.5));
-  const auto between = [=](const V& x, double low, double high, const V& inside) { return select(x > c(low), select(x < c(high), inside, zero), zero); };
+  const auto between = [=](const V& x, double low, double high, const V& inside) {
+    return select(x > c(low), select(x < c(high), inside, zero), zero);
+  };
   const auto clamp = [=](const V& x, double low, double high) { return min(max(x, c(low)), c(high)); };
   const auto softplus = [=](const V& x) { return select(x > c(20), x, snap(log1p(snap(exp(min(x, c(20))))))); };
   const auto rest = [=](const V& t) { return snap(one - snap(t * t)); };  // 1 - t^2
@@ -44,8 +46,7 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
       const V slope = c(fn.leaky_slope);
       return visit([=](const V& x) { return select(x > zero, x, slope * x); }, [=](const V& x) { return select(x > zero, one, slope); });
     }
-    case Activation::Relu2:
-      return visit([=](const V& x) { return max(x, zero) * max(x, zero); }, [=](const V& x) { return c(2) * max(x, zero); });
+    case Activation::Relu2: return visit([=](const V& x) { return max(x, zero) * max(x, zero); }, [=](const V& x) { return c(2) * max(x, zero); });
     case Activation::GeluExact: {
       const auto inner = [=](const V& x) { return erf(snap(x * c(0.7071067811865476))); };
       return visit([=](const V& x) { return half * x * (one + inner(x)); },

@@ -105,7 +105,8 @@ void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, 
 }
 
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at); });
+  each_piece(exec, y,
+             [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at); });
 }
 
 void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy, Tensor dgate, Tensor dup) {

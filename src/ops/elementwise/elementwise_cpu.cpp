@@ -39,7 +39,8 @@ LOOM_INLINE Lanes<T> load_some(const T* p, std::size_t n) {
 
 template <class T>
 void activate_row(const ActivationFn& fn, const T* x, std::size_t n, T* y) {
-  with_activation<T>(fn, [&](auto value, auto) { each_vector(n, y, [&](std::size_t i, std::size_t count) { return snap(value(load_some(x + i, count))); }); });
+  with_activation<T>(
+      fn, [&](auto value, auto) { each_vector(n, y, [&](std::size_t i, std::size_t count) { return snap(value(load_some(x + i, count))); }); });
 }
 
 template <class T>
@@ -74,8 +75,8 @@ void gated_backward_row(const ActivationFn& fn, const T* gate, const T* up, cons
 }
 
 template <class T>
-constexpr ElementwiseKernels<T> kKernels = {add_row<T>,  multiply_row<T>,           scale_row<T>, activate_row<T>,
-                                            activate_backward_row<T>, gated_row<T>, gated_backward_row<T>};
+constexpr ElementwiseKernels<T> kKernels = {add_row<T>,   multiply_row<T>,      scale_row<T>, activate_row<T>, activate_backward_row<T>,
+                                            gated_row<T>, gated_backward_row<T>};
 
 }  // namespace
 

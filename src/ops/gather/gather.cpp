@@ -37,7 +37,8 @@ void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, Ou
       const bool inside = v >= 0 && v < static_cast<double>(table_rows) && v < 2147483648.0 && static_cast<double>(static_cast<std::int32_t>(v)) == v;
       ids[r] = inside ? static_cast<std::int32_t>(v) : kNoRow;
       if (!inside && out == OutOfTable::Error && !exec.status)
-        exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}", v, r, table_rows - 1)};
+        exec.status =
+            Error{Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}", v, r, table_rows - 1)};
     }
   });
 }

@@ -15,7 +15,8 @@ inline constexpr std::int32_t kNoRow = -1;
 enum class OutOfTable : std::uint8_t { Error, Zero };
 
 // IndexOutOfRange in exec.status, and no row written, when an id is outside [0, table.rows()); kNoRow is 0 throughout with Zero.
-void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double scale, Tensor y, OutOfTable out = OutOfTable::Error);
+void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double scale, Tensor y,
+                 OutOfTable out = OutOfTable::Error);
 
 // Integral values of x as ids, kNoRow (with Zero) or IndexOutOfRange in exec.status for those that are no row of the table.
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids);

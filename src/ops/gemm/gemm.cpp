@@ -31,8 +31,8 @@ PackedOperand pack_of(const Exec& exec, std::span<const Operand> parts, std::siz
   for_ranges(exec, panels, all * 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p)
       for (std::size_t i = 0; i < parts.size(); ++i)
-        exec.kernels.gemm.of<T>().pack(static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride, parts[i].col_stride, k,
-                                       std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
+        exec.kernels.gemm.of<T>().pack(static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride, parts[i].col_stride,
+                                       k, std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
   });
   return {packed, all, n};
 }

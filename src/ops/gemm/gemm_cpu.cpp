@@ -6,8 +6,13 @@ namespace {
 
 // Independent chains enough to hide the latency of an add, few enough for the registers.
 template <class T>
-constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2 ? 6 : kRegisters64 == 4 ? 3 : 1)
-                                     : (kRegisters == 1 ? 12 : kRegisters == 2 ? 6 : kRegisters == 4 ? 3 : 1);
+constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2   ? 6
+                                        : kRegisters64 == 4 ? 3
+                                                            : 1)
+                                     : (kRegisters == 1   ? 12
+                                        : kRegisters == 2 ? 6
+                                        : kRegisters == 4 ? 3
+                                                          : 1);
 
 // total[t] += blocks of 64 terms of a panel's rows [begin, end), counted from begin.
 template <class T, int N>
@@ -67,8 +72,7 @@ void panels(const GemmTask<T>& task, std::size_t begin, std::size_t end, std::si
 template <class T>
 void pack(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel) {
   if (col_stride == 1) {
-    for (std::size_t i = 0; i < k; ++i, b += row_stride, panel += kLanes)
-      n == kLanes ? store(panel, load(b)) : store(panel, TailLanes{n}.load(b));
+    for (std::size_t i = 0; i < k; ++i, b += row_stride, panel += kLanes) n == kLanes ? store(panel, load(b)) : store(panel, TailLanes{n}.load(b));
     return;
   }
   for (std::size_t i = 0; i < k; ++i)

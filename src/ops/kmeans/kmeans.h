@@ -12,8 +12,8 @@ namespace loom {
 void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double t2, Tensor l);
 void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, double t2, Tensor dx);
 // a and g have no data where only the distances matter. `block` as in ops/gemm.
-void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a, ConstTensor g, double t2, std::size_t block,
-                            void* dcenters);
+void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a, ConstTensor g, double t2,
+                            std::size_t block, void* dcenters);
 
 template <class T>
 struct KmeansTask {

@@ -77,7 +77,8 @@ void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_
   });
 }
 
-void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma, const void* beta, double eps, Tensor y) {
+void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma, const void* beta, double eps,
+                Tensor y) {
   const std::size_t channels = s.channels / groups, cols = channels * s.positions;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, s.samples * groups, cols, [&](std::size_t r) {

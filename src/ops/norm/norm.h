@@ -29,9 +29,10 @@ struct ChannelShape {
   std::size_t samples = 1, channels = 1, positions = 1;
 };
 
-void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& shape, std::size_t groups, const void* gamma, const void* beta, double eps, Tensor y);
-void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& shape, std::size_t groups, const void* gamma, double eps, ConstTensor dy,
-                         Tensor xh, Tensor dx);
+void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& shape, std::size_t groups, const void* gamma, const void* beta, double eps,
+                Tensor y);
+void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& shape, std::size_t groups, const void* gamma, double eps,
+                         ConstTensor dy, Tensor xh, Tensor dx);
 
 // c[channel] = snap(c + sum of a * b), for each block of samples (0: all), ascending; without b the sum of a.
 void add_channel_sums(const Exec& exec, const ChannelShape& shape, ConstTensor a, const ConstTensor* b, std::size_t block, void* c);
@@ -46,8 +47,8 @@ void channel_deviations(const Exec& exec, const void* variance, double eps, std:
 void blend(const Exec& exec, const void* a, double factor_a, const void* b, double factor_b, std::size_t n, Element element, void* y);
 
 // y = (x - mean) / deviation * gamma + beta, all by channel; without gamma (and beta) y is xh.
-void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& shape, const void* mean, const void* deviation, const void* gamma, const void* beta,
-                Tensor y);
+void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& shape, const void* mean, const void* deviation, const void* gamma,
+                const void* beta, Tensor y);
 // dx = gamma / deviation * (dy - mean_dy - xh * mean_dot), mean_dot = mean(dy xh); both means null: dx = gamma / deviation * dy.
 void batch_norm_backward(const Exec& exec, ConstTensor dy, ConstTensor xh, const ChannelShape& shape, const void* gamma, const void* deviation,
                          const void* mean_dy, const void* mean_dot, Tensor dx);
@@ -62,7 +63,8 @@ struct NormKernels {
   void (*offset)(const T* x, double offset, std::size_t n, T* y);
   // Channels [begin, end).
   void (*channel_sums)(const ChannelShape& shape, const T* a, const T* b, std::size_t begin, std::size_t end, std::size_t block, T* c);
-  void (*channel_statistics)(const ChannelShape& shape, const T* x, std::size_t begin, std::size_t end, double eps, T* mean, T* variance, T* deviation);
+  void (*channel_statistics)(const ChannelShape& shape, const T* x, std::size_t begin, std::size_t end, double eps, T* mean, T* variance,
+                             T* deviation);
   void (*deviations)(const T* variance, double eps, std::size_t n, T* deviation);
   void (*blend)(const T* a, double factor_a, const T* b, double factor_b, std::size_t n, T* y);
   // One sample's channels, or one of them.

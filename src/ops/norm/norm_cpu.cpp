@@ -174,12 +174,10 @@ void channel_statistics(const ChannelShape& s, const T* x, std::size_t begin, st
   const Lanes<T> n = splat(static_cast<T>(s.samples * s.positions)), e = splat(static_cast<T>(eps));
   for_channels<T>(s, begin, end, [&](auto channel) {
     const Lanes<T> m = snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) { return lanes.load(x + at); }) / n);
-    const Lanes<T> v = snap(channel.sum(0, s.samples,
-                                        [&](auto lanes, std::size_t at) {
-                                          const Lanes<T> d = snap(lanes.load(x + at) - m);
-                                          return d * d;
-                                        }) /
-                            n);
+    const Lanes<T> v = snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) {
+      const Lanes<T> d = snap(lanes.load(x + at) - m);
+      return d * d;
+    }) / n);
     channel.put(mean, m), channel.put(variance, v), channel.put(deviation, sqrt(v + e));
   });
 }
@@ -197,7 +195,8 @@ void blend_row(const T* a, double factor_a, const T* b, double factor_b, std::si
 }
 
 template <class T>
-void batch_norm_rows(const T* x, const T* mean, const T* deviation, const T* gamma, const T* beta, std::size_t channels, std::size_t positions, T* y) {
+void batch_norm_rows(const T* x, const T* mean, const T* deviation, const T* gamma, const T* beta, std::size_t channels, std::size_t positions,
+                     T* y) {
   for_channel_lanes<T>(channels, positions, [&](std::size_t i, auto lanes, auto by_channel) {
     Lanes<T> v = snap(snap(lanes.load(x + i) - by_channel(mean)) / by_channel(deviation));
     if (gamma) v = snap(v * by_channel(gamma));
@@ -217,9 +216,9 @@ void batch_backward_rows(const T* dy, const T* xh, const T* gamma, const T* devi
 }
 
 template <class T>
-constexpr NormKernels<T> kKernels = {rms_norm_row<T>,  layer_norm_row<T>,        backward_row<T, false>, backward_row<T, true>, offset_row<T>,
-                                     channel_sums<T>,  channel_statistics<T>,    deviations<T>,          blend_row<T>,          batch_norm_rows<T>,
-                                     batch_backward_rows<T>};
+constexpr NormKernels<T> kKernels = {rms_norm_row<T>, layer_norm_row<T>,  backward_row<T, false>, backward_row<T, true>,
+                                     offset_row<T>,   channel_sums<T>,    channel_statistics<T>,  deviations<T>,
+                                     blend_row<T>,    batch_norm_rows<T>, batch_backward_rows<T>};
 
 }  // namespace
 

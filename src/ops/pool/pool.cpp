@@ -38,7 +38,9 @@ std::size_t volume(const Axes& a) { return a[0] * a[1] * a[2]; }
 // Calls visit(element of the plane) for every position of a window that lies in the input, ascending.
 template <class Visit>
 void each_position(const PoolGeometry& g, const Axes& o, Visit visit) {
-  const auto at = [&](std::size_t axis, std::size_t k) { return o[axis] * g.stride[axis] + k * g.dilation[axis] - g.padding[axis]; };  // wraps outside
+  const auto at = [&](std::size_t axis, std::size_t k) {
+    return o[axis] * g.stride[axis] + k * g.dilation[axis] - g.padding[axis];
+  };  // wraps outside
   for (std::size_t z = 0; z < g.kernel[0]; ++z)
     for (std::size_t y = 0; y < g.kernel[1]; ++y) {
       const std::size_t iz = at(0, z), iy = at(1, y);

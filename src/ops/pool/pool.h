@@ -25,7 +25,8 @@ void average_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeom
 // dx is written whole.
 void max_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes,
                        ConstTensor dy, Tensor dx);
-void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, std::size_t planes, ConstTensor dy, Tensor dx);
+void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, std::size_t planes, ConstTensor dy,
+                           Tensor dx);
 
 // One tap of the innermost axis: outputs [first, last) read element output * stride + offset of an input row.
 struct PoolTap {
@@ -38,7 +39,8 @@ struct PoolKernels {
   // The innermost row (oz, oy) of outputs of one plane.
   void (*max_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, T* y);
   // The same; count[outputs] divides.
-  void (*average_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, const T* count, T* y);
+  void (*average_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, const T* count,
+                      T* y);
 };
 
 }  // namespace loom

@@ -52,7 +52,8 @@ void max_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, co
 }
 
 template <class T>
-void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, const T* count, T* y) {
+void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, const T* count,
+                 T* y) {
   alignas(64) T block[kChunk];
   for (std::size_t begin = 0; begin < outputs; begin += kChunk) {
     const std::size_t end = outputs - begin < kChunk ? outputs : begin + kChunk, n = end - begin;

@@ -144,8 +144,9 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
 }
 
 template <class T>
-constexpr CellKernels<T> kKernels = {{forward<T, CellKind::RnnTanh>, forward<T, CellKind::RnnRelu>, forward<T, CellKind::Lstm>, forward<T, CellKind::Gru>},
-                                     {backward<T, CellKind::RnnTanh>, backward<T, CellKind::RnnRelu>, backward<T, CellKind::Lstm>, backward<T, CellKind::Gru>}};
+constexpr CellKernels<T> kKernels = {
+    {forward<T, CellKind::RnnTanh>, forward<T, CellKind::RnnRelu>, forward<T, CellKind::Lstm>, forward<T, CellKind::Gru>},
+    {backward<T, CellKind::RnnTanh>, backward<T, CellKind::RnnRelu>, backward<T, CellKind::Lstm>, backward<T, CellKind::Gru>}};
 
 }  // namespace
 

@@ -87,9 +87,8 @@ void combine_adaptive_backward(const Exec& exec, std::span<const std::size_t> cu
 }
 
 void combine_mixture(const Exec& exec, std::size_t count, ConstTensor q, Tensor y) {
-  each_row(exec, q, [&]<class T>(std::size_t r) {
-    exec.kernels.softmax.of<T>().weighted_sum(q.row<T>(r), count, q.row<T>(r) + count, y.cols, y.row<T>(r));
-  });
+  each_row(exec, q,
+           [&]<class T>(std::size_t r) { exec.kernels.softmax.of<T>().weighted_sum(q.row<T>(r), count, q.row<T>(r) + count, y.cols, y.row<T>(r)); });
 }
 
 void combine_mixture_backward(const Exec& exec, std::size_t count, ConstTensor q, ConstTensor dy, Tensor dq) {

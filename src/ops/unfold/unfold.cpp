@@ -56,7 +56,8 @@ Result<PatchLayout> PatchLayout::create(const ConvGeometry& g, const Axes& out) 
     LOOM_TRY(axis.length, checked_add(walk, reach + 1));
     LOOM_TRY(const std::size_t outer, checked_add(reach, g.padding[a]));
     LOOM_TRY_VOID(checked_mul(outer, 4));  // differences fit a signed number
-    axis.shift = g.transposed ? static_cast<std::ptrdiff_t>(reach) - static_cast<std::ptrdiff_t>(g.padding[a]) : static_cast<std::ptrdiff_t>(g.padding[a]);
+    axis.shift =
+        g.transposed ? static_cast<std::ptrdiff_t>(reach) - static_cast<std::ptrdiff_t>(g.padding[a]) : static_cast<std::ptrdiff_t>(g.padding[a]);
     p.in_place_ &= axis.shift == 0 && axis.spread == 1 && axis.length <= g.in[a] && (a != 2 || axis.step == 1);
   }
   constexpr std::size_t kMost = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 32) : std::size_t{1} << 28;
@@ -134,9 +135,8 @@ void PatchLayout::store(const T* x, T* plane) const {
 
 void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, Element element, void* to) {
   with_element(element, [&]<class T>() {
-    for_rows(exec, n, layout.plane(), [&](std::size_t i) {
-      layout.store(static_cast<const T*>(x) + i * layout.input_plane(), static_cast<T*>(to) + i * layout.plane());
-    });
+    for_rows(exec, n, layout.plane(),
+             [&](std::size_t i) { layout.store(static_cast<const T*>(x) + i * layout.input_plane(), static_cast<T*>(to) + i * layout.plane()); });
   });
 }
 

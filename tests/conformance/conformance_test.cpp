@@ -1,0 +1,140 @@
+// Every layer kind in every type: what holds for all of them, whoever wrote the layer. A kind is tested the moment it stands in
+// golden_layers(), and a test asks that every kind of layer_kinds() does.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "io/network_file.h"
+#include "layers/all.h"
+#include "network/golden.h"
+#include "network/network_session.h"
+
+namespace loom {
+namespace {
+
+struct Result1 {
+  std::vector<float> y, dx;
+  std::vector<std::vector<float>> gradients;
+  Shape shape;
+  bool operator==(const Result1& o) const { return y == o.y && dx == o.dx && gradients == o.gradients && shape == o.shape; }
+};
+
+std::vector<float> copy_of(const ConstView& v) { return {v.as(), v.as() + v.shape.elements()}; }
+
+// Forward and backward of samples [first, first + count) of a case's input.
+Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count) {
+  std::vector<std::size_t> extents = c.input;
+  extents[0] = count;
+  const Shape shape = Shape::create(extents).value();
+  const std::vector<float> all = golden_input(c);
+  const std::size_t size = all.size() / c.input[0];
+  const auto session = NetworkSession::create(network, {threads, std::nullopt, true}).value();
+  const auto y = session->forward({all.data() + first * size, shape});
+  if (!y) {
+    ADD_FAILURE() << y.error().message;
+    return {};
+  }
+  Result1 out{copy_of(*y), {}, {}, y->shape};
+  std::vector<float> dy(out.y.size());
+  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(static_cast<int>((first * (dy.size() / count) + i) * 29 % 31) - 15) / 8.0f;
+  const auto dx = session->backward({dy.data(), y->shape});
+  if (!dx) {
+    ADD_FAILURE() << dx.error().message;
+    return out;
+  }
+  out.dx = copy_of(*dx);
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    const auto* g = static_cast<const float*>(session->gradients().of(w));
+    out.gradients.emplace_back(g, g + w.elements());
+  });
+  return out;
+}
+
+// f(case, its network) for every kind and type.
+template <class F>
+void each_kind_and_type(F&& f) {
+  for (const GoldenLayer& c : golden_layers())
+    for (std::size_t t = 0; t < (c.typed ? kNumTypes : 1); ++t) {
+      const auto dtype = static_cast<DType>(t);
+      SCOPED_TRACE(std::string(c.name) + (c.typed ? " " + std::string(name(dtype)) : ""));
+      auto network = golden_network(c, dtype);
+      ASSERT_TRUE(network) << network.error().message;
+      f(c, *network, dtype);
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
+TEST(Conformance, every_kind_stands_among_the_golden_layers) {
+  std::set<std::string> seen;
+  for (const GoldenLayer& c : golden_layers()) {
+    auto network = golden_network(c, DType::float32);
+    ASSERT_TRUE(network) << c.name << ": " << network.error().message;
+    visit_layers("", *network->cell(0).layer, [&](const std::string&, Layer& layer) { seen.insert(std::string(layer.kind())); });
+  }
+  for (const LayerKind& kind : layer_kinds()) EXPECT_TRUE(kind.name == "activation" || seen.contains(std::string(kind.name))) << kind.name;
+}
+
+TEST(Conformance, N_01_V_10_one_thread_and_three_give_the_same_bits) {
+  each_kind_and_type(
+      [](const GoldenLayer& c, const Network& network, DType) { EXPECT_EQ(run(c, network, 1, 0, c.input[0]), run(c, network, 3, 0, c.input[0])); });
+}
+
+TEST(Conformance, N_01_S_02_an_item_alone_equals_the_item_in_its_batch) {
+  each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
+    if (c.name == "permute" || c.name == "softmax gumbel") return;  // moves the batch away; draws noise by row (engine 3.13)
+    const Result1 batch = run(c, network, 1, 0, c.input[0]);
+    const std::size_t last = c.input[0] - 1, y_size = batch.y.size() / c.input[0], x_size = batch.dx.size() / c.input[0];
+    const Result1 alone = run(c, network, 1, last, 1);
+    EXPECT_TRUE(std::equal(alone.y.begin(), alone.y.end(), batch.y.begin() + static_cast<std::ptrdiff_t>(last * y_size), batch.y.end()));
+    EXPECT_TRUE(std::equal(alone.dx.begin(), alone.dx.end(), batch.dx.begin() + static_cast<std::ptrdiff_t>(last * x_size), batch.dx.end()));
+  });
+}
+
+// Micro-batches of sixteen samples add up to the bits of the whole batch.
+TEST(Conformance, N_05_T_41_gradients_of_micro_batches_equal_those_of_the_batch) {
+  each_kind_and_type([](const GoldenLayer& c, const Network& network, DType dtype) {
+    if (!c.typed || c.input[0] <= 16 || dtype > DType::int8) return;
+    const Result1 whole = run(c, network, 1, 0, c.input[0]);
+    const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+    const std::vector<float> x = golden_input(c);
+    const std::size_t x_size = x.size() / c.input[0], y_size = whole.y.size() / c.input[0];
+    for (std::size_t first = 0; first < c.input[0]; first += 16) {
+      std::vector<std::size_t> extents = c.input;
+      extents[0] = std::min<std::size_t>(16, c.input[0] - first);
+      const auto y = session->forward({x.data() + first * x_size, Shape::create(extents).value()});
+      ASSERT_TRUE(y) << y.error().message;
+      std::vector<float> dy(y->shape.elements());
+      for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(static_cast<int>((first * y_size + i) * 29 % 31) - 15) / 8.0f;
+      ASSERT_TRUE(session->backward({dy.data(), y->shape}));
+    }
+    std::size_t i = 0;
+    network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+      const auto* g = static_cast<const float*>(session->gradients().of(w));
+      EXPECT_EQ(whole.gradients[i++], std::vector<float>(g, g + w.elements())) << path;
+    });
+  });
+}
+
+TEST(Conformance, F_04_F_03_saved_and_loaded_networks_compute_the_same_bits) {
+  each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
+    const Result1 expected = run(c, network, 1, 0, c.input[0]);
+    const auto bytes = network_to_entity(network);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    auto loaded = network_from_entity(*bytes);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    ASSERT_TRUE(loaded->network.prepare(Shape::create(c.input).value()));
+    EXPECT_EQ(run(c, loaded->network, 1, 0, c.input[0]), expected);
+    EXPECT_EQ(network_to_entity(loaded->network).value(), *bytes);
+    const auto text = network_to_checkpoint(network);
+    ASSERT_TRUE(text) << text.error().message;
+    auto parsed = network_from_json(*text);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    ASSERT_TRUE(parsed->network.prepare(Shape::create(c.input).value()));
+    EXPECT_EQ(run(c, parsed->network, 1, 0, c.input[0]).y, expected.y);
+  });
+}
+
+}  // namespace
+}  // namespace loom
