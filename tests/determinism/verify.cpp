@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "layers/golden.h"
+#include "network/golden.h"
 #include "lm/golden.h"
 
 namespace {

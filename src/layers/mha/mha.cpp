@@ -57,7 +57,7 @@ const ConstView* Mha::key_source(const Exec& exec, const Pass& pass, const Const
 }
 
 Mha::RopeTablePtr Mha::rope_table(const Exec& exec, std::size_t positions) const {
-  const std::lock_guard lock(rope_mutex_);
+  const SpinLock::Guard lock(rope_lock_);
   if (rope_table_ != nullptr && rope_table_->filled() >= positions) return rope_table_;
   std::size_t wanted = 64;
   while (wanted < positions) wanted *= 2;

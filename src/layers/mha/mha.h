@@ -5,8 +5,8 @@
 // With cross, k and v come from a second input [batch, S, d]. In a session with caches the rows are those of its sequences instead.
 
 #include <memory>
-#include <mutex>
 
+#include "core/spin_lock.h"
 #include "layers/linear.h"
 
 namespace loom {
@@ -61,7 +61,7 @@ class Mha final : public Layer {
   Weight q_, k_, v_, o_, q_bias_, k_bias_, v_bias_, o_bias_, q_norm_, k_norm_, inner_norm_;
   std::size_t slot_ = 0;
   // Sines and cosines of the positions that sequences have reached so far, for sessions without tables of their own.
-  mutable std::mutex rope_mutex_;
+  mutable SpinLock rope_lock_;
   mutable RopeTablePtr rope_table_;
 };
 
