@@ -21,7 +21,9 @@ Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Eleme
   return g;
 }
 
-void Gradients::clear() { std::memset(memory_.data(), 0, memory_.size()); }
+void Gradients::clear() {
+  if (memory_.size() != 0) std::memset(memory_.data(), 0, memory_.size());
+}
 
 void* Statistics::put(const Weight& weight) {
   for (Entry& e : entries_)
