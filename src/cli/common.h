@@ -32,6 +32,8 @@ CLI::Validator whole_number();
 
 // Prints the error as one line on stderr and maps it to an exit code.
 int report(const Error& error);
+// What a command ends with: its own status, or that of its error.
+inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
 
 // Escapes to colour text; empty unless stdout is a terminal and NO_COLOR is unset.
 struct Colours {

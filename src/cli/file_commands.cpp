@@ -12,8 +12,6 @@
 namespace loom::cli {
 namespace {
 
-int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
-
 std::string shape_text(std::span<const std::size_t> shape) {
   std::string text;
   for (const std::size_t d : shape) text += (text.empty() ? "" : " x ") + fmt::format("{}", d);

@@ -12,8 +12,6 @@
 namespace loom::cli {
 namespace {
 
-int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
-
 struct VerifyOptions {
   CommonOptions common;
   bool table = false;

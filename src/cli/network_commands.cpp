@@ -16,8 +16,6 @@
 namespace loom::cli {
 namespace {
 
-int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
-
 Result<Network> open_network(const std::string& path, bool lenient, bool quiet) {
   LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient}));
   if (!quiet)

@@ -10,8 +10,6 @@
 namespace loom::cli {
 namespace {
 
-int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
-
 struct LogitsOptions {
   CommonOptions common;
   std::string model, prompt, ids;

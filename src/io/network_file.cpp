@@ -110,7 +110,7 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
 }
 
 // "weights" of every layer in a written spec, nested ones too: paths lead to the JSON objects.
-Result<void> put_weights(Json& layer, const std::string& path, const std::map<std::string, std::vector<std::pair<std::string, Json>>>& weights) {
+void put_weights(Json& layer, const std::string& path, const std::map<std::string, std::vector<std::pair<std::string, Json>>>& weights) {
   if (const auto found = weights.find(path); found != weights.end()) {
     Json own = Json::object();
     for (const auto& [name, value] : found->second) own[name] = value;
@@ -123,13 +123,14 @@ Result<void> put_weights(Json& layer, const std::string& path, const std::map<st
     Json& value = layer[key];
     if (value.is_array()) {
       for (std::size_t i = 0; i < value.size(); ++i)
-        if (value[i].is_object()) LOOM_TRY_VOID(put_weights(value[i], fmt::format("{}.{}.{}", path, key, i), weights));
+        if (value[i].is_object()) put_weights(value[i], fmt::format("{}.{}.{}", path, key, i), weights);
     } else if (value.is_object()) {
-      LOOM_TRY_VOID(put_weights(value, path + "." + key, weights));
+      put_weights(value, path + "." + key, weights);
     }
   }
-  return {};
 }
+
+bool is_entity(std::span<const std::byte> bytes) { return bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0; }
 
 }  // namespace
 
@@ -156,7 +157,7 @@ Result<std::string> network_to_checkpoint(const Network& network) {
     const Address a{static_cast<std::size_t>(*as_int(layer["z"])), static_cast<std::size_t>(*as_int(layer["y"])),
                     static_cast<std::size_t>(*as_int(layer["x"])), static_cast<std::size_t>(*as_int(layer["l"]))};
     LOOM_TRY(const std::size_t index, network.index_of(a));
-    LOOM_TRY_VOID(put_weights(layer, Network::path(index), weights));
+    put_weights(layer, Network::path(index), weights);
   }
   return dump_canonical(spec);
 }
@@ -184,7 +185,7 @@ bool is_network_file(const std::string& path) {
   const auto file = MappedFile::open(path);
   if (!file) return false;
   const auto bytes = (*file)->bytes();
-  if (bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0) return true;
+  if (is_entity(bytes)) return true;
   std::size_t i = 0;
   while (i < std::min<std::size_t>(bytes.size(), 64) &&
          (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} || bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'}))
@@ -195,14 +196,8 @@ bool is_network_file(const std::string& path) {
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
   LOOM_TRY(const auto file, MappedFile::open(path));
   const auto bytes = file->bytes();
-  if (bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0) {
-    auto reader = EntityReader::open(path);
-    if (!reader) return tl::make_unexpected(std::move(reader).error());
-    auto result = network_from_reader(*reader, options);
-    if (!result) return at(path, std::move(result).error());
-    return result;
-  }
-  auto result = network_from_json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
+  auto result = is_entity(bytes) ? network_from_entity(bytes, options)
+                                 : network_from_json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
   if (!result) return at(path, std::move(result).error());
   return result;
 }

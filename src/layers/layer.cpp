@@ -43,10 +43,6 @@ void Statistics::clear() {
   for (Entry& e : entries_) e.written = false;
 }
 
-void Layer::backward(const Exec& exec, const Pass&, const ConstView&, const View&) const {
-  if (!exec.status) exec.status = Error{Code::Unsupported, fmt::format("{} has no backward pass", kind())};
-}
-
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
   visit(path, layer);
   layer.visit_children([&](const std::string& below, Layer& child) {

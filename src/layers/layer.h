@@ -161,7 +161,7 @@ class Layer {
   // y = f(x), y of output_shape(x.shape). x and y do not overlap; with a tape both stay until backward.
   virtual void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const = 0;
   // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the weights.
-  virtual void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
+  virtual void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const = 0;
   // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.
   virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
 

@@ -27,7 +27,6 @@ void BatchNorm::visit_weights(const std::function<void(Weight&)>& visit) {
 
 Result<Shape> BatchNorm::output_shape(const Shape& input) const { return check_channels(kind(), input, config_.input_height); }
 
-// Takes as much memory in training as otherwise: a session plans once for both.
 void BatchNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena, pass.keeps());
   const ChannelShape s = channels_of(x.shape);

@@ -46,7 +46,7 @@ class RegexParser {
   RegexTree leaf(RegexNode::Kind kind, std::uint32_t value) const;
   RegexTree class_node(CharClass c);
   bool more() const { return at_ < pattern_.size(); }
-  char peek() const { return pattern_[at_]; }
+  char peek() const { return more() ? pattern_[at_] : '\0'; }  // a zero at the end: no pattern of ours means one by it
   bool take(std::string_view text);
   std::uint32_t code_point();
   tl::unexpected<Error> bad(std::string_view what) const;

@@ -135,6 +135,11 @@ TEST(Regex, X_01_bad_patterns_are_refused) {
        {"(",       ")",  "[",    "[]",   "[a",  "a**b)",     "*",           "+a",         "\\",       "\\p",   "\\p{", "\\p{Nope}", "[z-a]", "a{3,2}",
         "a{2000}", "(?", "(?z)", "(?<n", "\\1", "(a)\\k<n>", "\\x{110000}", "[[:nope:]]", "(?<=ab)c", "[a&&]", "\\xg", "(?i",       "\\p{L"})
     EXPECT_FALSE(Regex::compile(pattern).has_value()) << pattern;
+  for (const std::string_view pattern : {"[a&&", "[a&&[", "[a-\\", "[\\", "[[:", "(?", "(?<", "\\x{", "\\p{", "a{1,"}) {
+    const std::vector<char> exact(pattern.begin(), pattern.end());  // nothing stands behind the last byte; sanitizers look
+    (void)Regex::compile({exact.data(), exact.size()});
+  }
+  EXPECT_FALSE(Regex::compile("[a&&").has_value());
   EXPECT_FALSE(Regex::compile(std::string(100000, '(')).has_value());
   EXPECT_FALSE(Regex::compile(std::string(200, '[')).has_value());
   std::string nested = "a";
