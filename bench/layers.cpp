@@ -1,6 +1,6 @@
-// Times layers of a table (bench/layers.json), forward and forward with backward, one thread: per row and pass a line of microseconds,
+// Times layers of a table (bench/layers.json), forward and forward with backward, per row and pass a line of microseconds,
 // "name <tab> pass <tab> least <tab> median". bench/torch_layers.py runs it beside PyTorch.
-//   bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS]
+//   bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]
 
 #include <algorithm>
 #include <chrono>
@@ -39,7 +39,7 @@ void report(const std::string& name, const char* pass, double seconds, F&& f) {
   fmt::print("{}\t{}\t{:.2f}\t{:.2f}\n", name, pass, times[0], times[times.size() / 2]);
 }
 
-Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds) {
+Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds, unsigned threads) {
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
@@ -47,11 +47,11 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
   LOOM_TRY_VOID(network.prepare(shape));
   const std::vector<float> x = random_floats(shape.elements(), 1);
   {
-    LOOM_TRY(const auto session, NetworkSession::create(network, {1, std::nullopt, false}));
+    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, false}));
     LOOM_TRY_VOID(session->forward({x.data(), shape}));
     report(name, "forward", seconds, [&] { (void)session->forward({x.data(), shape}); });
   }
-  LOOM_TRY(const auto session, NetworkSession::create(network, {1, std::nullopt, true}));
+  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, true}));
   LOOM_TRY(const ConstView y, session->forward({x.data(), shape}));
   const std::vector<float> dy = random_floats(y.shape.elements(), 2);
   const Shape out = y.shape;
@@ -64,7 +64,7 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
   return {};
 }
 
-Result<void> bench_table(const char* path, std::string_view part, double seconds) {
+Result<void> bench_table(const char* path, std::string_view part, double seconds, unsigned threads) {
   LOOM_TRY(const std::string text, read_text_file(path));
   LOOM_TRY(const Json table, parse_json(text));
   for (const Json& row : table) {
@@ -73,7 +73,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
     std::vector<std::size_t> extents;
     for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
     LOOM_TRY(const Shape shape, Shape::create(extents));
-    if (auto done = bench_row(name, row["layer"], shape, seconds); !done) return at(name, std::move(done).error());
+    if (auto done = bench_row(name, row["layer"], shape, seconds, threads); !done) return at(name, std::move(done).error());
   }
   return {};
 }
@@ -82,8 +82,9 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 }  // namespace loom
 
 int main(int count, char** arguments) {
-  if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS]\n"), 2;
-  const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5);
+  if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]\n"), 2;
+  const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
+                                      count > 4 ? static_cast<unsigned>(std::atoi(arguments[4])) : 1);
   if (!done) return fmt::print(stderr, "{}\n", done.error().message), 1;
   return 0;
 }

@@ -1,8 +1,9 @@
-"""Layers beside PyTorch, one thread each, interleaved: python bench/torch_layers.py [BENCH_LAYERS] [PART_OF_NAME]
+"""Layers beside PyTorch, interleaved, in f32: python bench/torch_layers.py [--threads N] [--program BENCH_LAYERS] [--rounds N] [PART_OF_NAME]
 
 Per row and pass: least and median microseconds of both, and the ratio (above 1: Loom is faster). A row of bench/layers.json is a layer's
 spec and its input; a kind is added by one function in KINDS that makes PyTorch's module of a spec.
 """
+import argparse
 import json
 import os
 import statistics
@@ -11,33 +12,91 @@ import sys
 import time
 
 import torch
+from torch import nn
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROUNDS, SECONDS = 5, 0.2
+SECONDS = 0.15  # per pass and round
 
 
 def conv(spec):
     axes = int(spec["type"][-1])
     name = ("ConvTranspose" if "transposed" in spec["type"] else "Conv") + f"{axes}d"
     keys = {k: spec[k] for k in ("stride", "padding", "dilation", "groups", "output_padding", "bias") if k in spec}
-    return getattr(torch.nn, name)(spec["input_channels"], spec["filters"], spec["kernel_size"], **{"bias": False, **keys})
+    return getattr(nn, name)(spec["input_channels"], spec["filters"], spec["kernel_size"], **{"bias": False, **keys})
 
 
-KINDS = {f"{kind}{axes}": conv for kind in ("cnn", "convtransposed") for axes in (1, 2, 3)}
+def dense(spec):
+    return nn.Linear(spec["input_height"], spec["output_height"], bias=spec.get("bias", False))
+
+
+class Recurrent(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.inner = getattr(nn, spec["type"].upper())(spec["input_height"], spec["output_height"], batch_first=True)
+
+    def forward(self, x):
+        return self.inner(x)[0]
+
+
+class Attention(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.width, self.heads, self.causal = spec["d_model"], spec["num_heads"], spec["causal"]
+        self.qkv = nn.Linear(self.width, 3 * self.width, bias=False)
+        self.out = nn.Linear(self.width, self.width, bias=False)
+
+    def forward(self, x):
+        batch, time, _ = x.shape
+        q, k, v = (t.view(batch, time, self.heads, -1).transpose(1, 2) for t in self.qkv(x).chunk(3, dim=-1))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return self.out(y.transpose(1, 2).reshape(batch, time, self.width))
+
+
+class Gated(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.up = nn.Linear(spec["input_height"], 2 * spec["output_height"], bias=False)
+        self.down = nn.Linear(spec["output_height"], spec["input_height"], bias=False)
+
+    def forward(self, x):
+        gate, up = self.up(x).chunk(2, dim=-1)
+        return self.down(nn.functional.silu(gate) * up)
+
+
+def sequential(spec):
+    return nn.Sequential(*[module for layer in spec["sequential_layers"] for module in modules(layer)])
+
+
+KINDS = {
+    "dense": dense, "rnn": Recurrent, "lstm": Recurrent, "gru": Recurrent, "mha": Attention, "swiglu": Gated, "sequential": sequential,
+    "maxpool": lambda s: nn.MaxPool2d(s["kernel_size"], s["stride"]), "reshape": lambda s: nn.Flatten(),
+    "layernorm": lambda s: nn.LayerNorm(s["input_height"]), "rmsnorm": lambda s: nn.RMSNorm(s["input_height"]),
+    "batchnorm": lambda s: nn.BatchNorm2d(s["input_height"]), "groupnorm": lambda s: nn.GroupNorm(s["num_groups"], s["input_height"]),
+    "softmax": lambda s: nn.Softmax(-1),
+    **{f"{kind}{axes}": conv for kind in ("cnn", "convtransposed") for axes in (1, 2, 3)},
+}
+ACTIVATIONS = {"relu": nn.ReLU, "linear": None}
+
+
+def modules(spec):
+    activation = ACTIVATIONS[spec.get("activation", "linear")]
+    return [KINDS[spec["type"]](spec)] + ([activation()] if activation else [])
 
 
 def passes(row):
-    module = KINDS[row["layer"]["type"]](row["layer"])
+    module = nn.Sequential(*modules(row["layer"]))
     x = torch.rand(row["x"]) - 0.5
     wanted = x.clone().requires_grad_()
     with torch.no_grad():
         dy = torch.rand_like(module(x)) - 0.5
 
     def forward():
+        module.eval()
         with torch.inference_mode():
             module(x)
 
     def both():
+        module.train()
         module.zero_grad(set_to_none=True)
         wanted.grad = None
         module(wanted).backward(dy)
@@ -56,17 +115,21 @@ def timed(f):
 
 
 def main():
-    torch.set_num_threads(1)
-    program = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "..", "build", "bin", "bench_layers")
-    part = sys.argv[2] if len(sys.argv) > 2 else ""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", default="")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--program", default=os.path.join(HERE, "..", "build", "bin", "bench_layers"))
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     table = os.path.join(HERE, "layers.json")
     with open(table, encoding="utf-8") as file:
-        rows = [r for r in json.load(file) if part in r["name"]]
+        rows = [r for r in json.load(file) if options.part in r["name"]]
     print(f"{'us, least and median':36}{'Loom':>20}{'PyTorch':>20}{'least':>8}{'median':>8}")
     for row in rows:
         mine, theirs = {}, {}
-        for _ in range(ROUNDS):
-            out = subprocess.run([program, table, row["name"], str(SECONDS)], check=True, capture_output=True, text=True).stdout
+        for _ in range(options.rounds):
+            out = subprocess.run([options.program, table, row["name"], str(SECONDS), str(options.threads)], check=True, capture_output=True, text=True).stdout
             for line in out.splitlines():
                 name, which, least, median = line.split("\t")
                 if name == row["name"]:

@@ -14,15 +14,32 @@ Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Eleme
   for (const std::size_t n : elements) {
     offsets.push_back(bytes);
     LOOM_TRY(const std::size_t size, checked_mul(n, bytes_of(element)));
+    g.slots_.push_back({nullptr, size, false});
     LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
   }
   LOOM_TRY(g.memory_, Buffer::create(bytes));
-  for (const std::size_t offset : offsets) g.slots_.push_back(g.memory_.data() + offset);
+  for (std::size_t i = 0; i < offsets.size(); ++i) g.slots_[i].data = g.memory_.data() + offsets[i];
   return g;
 }
 
+void* Gradients::of(const Weight& weight) const {
+  if (slots_.empty()) return nullptr;
+  Slot& slot = slots_[weight.slot()];
+  if (slot.fresh && slot.bytes != 0) std::memset(slot.data, 0, slot.bytes);
+  slot.fresh = false;
+  return slot.data;
+}
+
+Gradients::Target Gradients::target(const Exec& exec, const Weight& weight) const {
+  if (slots_.empty()) return {nullptr, false};
+  Slot& slot = slots_[weight.slot()];
+  const Target target{slot.data, slot.fresh};
+  if (!exec.rehearsal()) slot.fresh = false;
+  return target;
+}
+
 void Gradients::clear() {
-  if (memory_.size() != 0) std::memset(memory_.data(), 0, memory_.size());
+  for (Slot& slot : slots_) slot.fresh = true;
 }
 
 void* Statistics::put(const Weight& weight) {

@@ -41,13 +41,24 @@ class Gradients {
  public:
   static Result<Gradients> create(std::span<const std::size_t> elements, Element element);
   // Null when the gradient of this weight is not wanted.
-  void* of(const Weight& weight) const { return slots_.empty() ? nullptr : slots_[weight.slot()]; }
+  void* of(const Weight& weight) const;
+  // For one product that covers the whole gradient: where it goes, and whether the first since clear() may store instead of adding.
+  struct Target {
+    void* data;
+    bool fresh;
+  };
+  Target target(const Exec& exec, const Weight& weight) const;
   Element element() const { return element_; }
   void clear();
 
  private:
+  struct Slot {
+    void* data;
+    std::size_t bytes;
+    bool fresh;  // stands for zeros that have not been written yet
+  };
   Buffer memory_;
-  std::vector<void*> slots_;
+  mutable std::vector<Slot> slots_;
   Element element_ = Element::f32;
 };
 

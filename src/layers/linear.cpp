@@ -40,8 +40,9 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
 void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
                      std::size_t block, bool add_to_dx) {
   if (pass.gradients != nullptr) {
-    if (void* dw = pass.gradients->of(weight))
-      gemm(exec, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, Into::Add, block);
+    if (const auto [dw, fresh] = pass.gradients->target(exec, weight); dw != nullptr)
+      gemm(exec, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, fresh ? Into::Store : Into::Add,
+           block);
     if (bias.declared())
       if (void* db = pass.gradients->of(bias)) add_column_sums(exec, dy, block, db);
   }

@@ -1,6 +1,6 @@
 #include "ops/attention/attention.h"
 
-#include "ops/matmul/tile.h"
+#include "ops/chain.h"
 #include "simd/math.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -29,12 +29,11 @@ void scores(const AttentionTask& task, const float* packed, std::size_t first_bl
   const std::size_t dim = task.config->head_dim;
   const F32x16 scale = splat(task.scale);
   for (std::size_t b = 0; b < blocks; ++b) {
-    const auto* keys = reinterpret_cast<const std::byte*>(task.cache->keys(task.kv_head, first_block + b));
-    for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel, keys += dim * 64) {
-      F32x16 total[T];
-      for (int t = 0; t < T; ++t) total[t] = zero();
-      tile<Float32Codec, T>(keys, 0, dim, packed, dim, total);
-      for (int t = 0; t < T; ++t) store(out + t * stride + b * kCacheBlock + panel * kLanes, snap(snap(total[t]) * scale));
+    const float* keys = task.cache->keys(task.kv_head, first_block + b);
+    for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel, keys += dim * kLanes) {
+      alignas(64) float total[T][kLanes] = {};
+      add_chain<float, T>(keys, {packed, dim}, dim, total[0]);
+      for (int t = 0; t < T; ++t) store(out + t * stride + b * kCacheBlock + panel * kLanes, snap(snap(load(total[t])) * scale));
     }
   }
 }
@@ -70,15 +69,13 @@ template <int T>
 void values(const AttentionTask& task, const float* p, std::size_t first_block, std::size_t blocks, std::size_t stride) {
   const std::size_t dim = task.config->head_dim, panels = task.cache->padded_dim() / kLanes;
   for (std::size_t panel = 0; panel < panels; ++panel) {
-    F32x16 total[T];
-    for (int t = 0; t < T; ++t) total[t] = zero();
-    for (std::size_t b = 0; b < blocks; ++b) {
-      const auto* v = reinterpret_cast<const std::byte*>(task.cache->values(task.kv_head, first_block + b) + panel * kCacheBlock * kLanes);
-      tile<Float32Codec, T>(v, 0, kCacheBlock, p + b * kCacheBlock, stride, total);
-    }
+    alignas(64) float total[T][kLanes] = {};
+    for (std::size_t b = 0; b < blocks; ++b)
+      add_chain<float, T>(task.cache->values(task.kv_head, first_block + b) + panel * kCacheBlock * kLanes, {p + b * kCacheBlock, stride}, kCacheBlock,
+                          total[0]);
     for (int t = 0; t < T; ++t) {
       alignas(64) float lanes[kLanes];
-      store(lanes, snap(total[t]));
+      store(lanes, snap(load(total[t])));
       for (std::size_t i = 0; i < kLanes && panel * kLanes + i < dim; ++i) task.outputs[t][panel * kLanes + i] = lanes[i];
     }
   }
@@ -104,7 +101,7 @@ void attend_tile(const AttentionTask& task) {
 }
 
 void attend(const AttentionTask& task) {
-  with_count<kTileTokens>(static_cast<int>(task.count), [&]<int T>() { attend_tile<T>(task); });
+  with_count<kTile<float>>(static_cast<int>(task.count), [&]<int T>() { attend_tile<T>(task); });
 }
 
 void append(KvCache& cache, std::size_t kv_head, std::size_t position, const float* key, const float* value) {
@@ -120,6 +117,6 @@ void append(KvCache& cache, std::size_t kv_head, std::size_t position, const flo
 }  // namespace
 
 extern const AttentionKernels attention_kernels;
-const AttentionKernels attention_kernels = {kTileTokens, attend, append};
+const AttentionKernels attention_kernels = {kTile<float>, attend, append};
 
 }  // namespace loom::inline LOOM_TARGET

@@ -1,54 +1,20 @@
 #include "ops/attention/sequence_attention.h"
+#include "ops/chain.h"
 #include "simd/math.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-// Rows of one product that share a panel: chains enough to hide the latency of an add, few enough for the registers.
-template <class T>
-constexpr std::size_t kTile = sizeof(T) == 8 ? (kRegisters64 == 2   ? 6
-                                                : kRegisters64 == 4 ? 3
-                                                                    : 1)
-                                             : (kRegisters == 1   ? 12
-                                                : kRegisters == 2 ? 6
-                                                : kRegisters == 4 ? 3
-                                                                  : 1);
-
-// a[r, k] = data[r * row + k * step].
-template <class T>
-struct Factor {
-  const T* data;
-  std::size_t row, step;
-};
-
-template <std::size_t N, class T, class Done>
-LOOM_INLINE void rows_by_panel(const T* panel, const Factor<T>& a, std::size_t row, std::size_t terms, Done&& done) {
-  Lanes<T> total[N];
-  for (std::size_t t = 0; t < N; ++t) total[t] = zeros<T>();
-  const T* from = a.data + row * a.row;
-  for (std::size_t k = 0; k < terms;) {
-    const std::size_t stop = terms - k < 64 ? terms : k + 64;
-    Lanes<T> block[N];
-    for (std::size_t t = 0; t < N; ++t) block[t] = zeros<T>();
-    for (; k < stop; ++k, from += a.step) {
-      const Lanes<T> b = load(panel + k * kLanes);
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < N; ++t) block[t] = block[t] + b * splat(from[t * a.row]);
-    }
-    for (std::size_t t = 0; t < N; ++t) total[t] = total[t] + block[t];
-  }
-  for (std::size_t t = 0; t < N; ++t) done(row + t, total[t]);
-}
-
 // done(r, sum_k a[r, k] panel[k]) for r in [0, rows), chain64 over the terms.
 template <class T, class Done>
 LOOM_INLINE void product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, Done&& done) {
-  std::size_t r = 0;
-  for (; r + kTile<T> <= rows; r += kTile<T>) rows_by_panel<kTile<T>>(panel, a, r, terms, done);
-  if constexpr (kTile<T> > 2)
-    for (; r + 2 <= rows; r += 2) rows_by_panel<2>(panel, a, r, terms, done);
-  for (; r < rows; ++r) rows_by_panel<1>(panel, a, r, terms, done);
+  for_tiles<T>(rows, [&]<int N>(std::size_t r) {
+    alignas(64) T total[N][kLanes];
+    for (int t = 0; t < N; ++t) store(total[t], zeros<T>());
+    add_chain<T, N>(panel, a.at(r, 0), terms, total[0]);
+    for (int t = 0; t < N; ++t) done(r + static_cast<std::size_t>(t), load(total[t]));
+  });
 }
 
 constexpr std::size_t panels_of(std::size_t n) { return (n + kLanes - 1) / kLanes; }

@@ -35,9 +35,15 @@ class Convolution {
     by_row_ = layout.width() >= kLaneCount && (layout.width() % kLaneCount == 0 || n.filters <= kernels_.tile);
     offsets_ = exec.arena.take<std::size_t>(k_);
     gathered_ = exec.arena.take<std::size_t>(k_);
+    ends_ = exec.arena.take<std::size_t>(k_);
     buffer_elements_ = together_ * k_ * kLaneCount;
     buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
     exec.run(1, [&](std::size_t) {
+      // The chain's blocks are of 64 columns of all taps, those that a phase leaves out included.
+      layout.write_columns(n.channels, offsets_);
+      std::size_t block = 0;
+      for (std::size_t i = 0; i < k_; ++i)
+        if (i + 1 == k_ || offsets_[i] / 64 != offsets_[i + 1] / 64) ends_[block++] = i + 1;
       layout.write_offsets(n.channels, offsets_);
       for (std::size_t i = 0; i < k_; ++i) gathered_[i] = i * kLaneCount;
     });
@@ -65,6 +71,7 @@ class Convolution {
         const std::size_t plane = begin / units_of_plane, group = plane % n_.groups, first = begin % units_of_plane;
         const std::size_t last = std::min(units_of_plane, first + end - begin);
         ConvTask<T> task{offsets_,
+                         ends_,
                          w + group * n_.filters * k_,
                          bias == nullptr ? nullptr : bias + group * n_.filters,
                          n_.filters,
@@ -134,9 +141,45 @@ class Convolution {
   const ConvKernels<T>& kernels_;
   std::size_t k_, together_ = 1, buffer_elements_ = 0;
   bool by_row_ = false;
-  std::size_t *offsets_ = nullptr, *gathered_ = nullptr;
+  std::size_t *offsets_ = nullptr, *gathered_ = nullptr, *ends_ = nullptr;
   T* buffers_ = nullptr;
 };
+
+// A convolution with holes, one phase of its outputs after the other.
+template <class T>
+void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const T* x, const T* w, const T* bias, T* y) {
+  const std::size_t filters = n.groups * n.filters, all = n.channels * layout.taps();
+  const ConvGeometry::Axes whole = layout.extents(), spread = layout.spread();
+  for (std::size_t i = 0; i < layout.phases(); ++i) {
+    const ArenaScope scope(exec.arena);
+    const ConvGeometry::Axes out = layout.phase_extents(i), start = layout.phase_start(i);
+    const std::size_t positions = ConvGeometry::product(out);
+    if (positions == 0) continue;
+    const PatchLayout phase = layout.phase(i);
+    const std::size_t k = n.channels * phase.taps();
+    auto* columns = exec.arena.take<std::size_t>(k);
+    T* kept = exec.arena.take<T>(filters * k);
+    T* sums = exec.arena.take<T>(n.samples * filters * positions);
+    exec.run(1, [&](std::size_t) { phase.write_columns(n.channels, columns); });
+    for_rows(exec, filters, k, [&](std::size_t f) {
+      for (std::size_t j = 0; j < k; ++j) kept[f * k + j] = w[f * all + columns[j]];
+    });
+    if (k != 0)
+      Convolution<T>(exec, phase, n).run(x, kept, bias, sums);
+    else
+      for_rows(exec, n.samples * filters, positions,
+               [&](std::size_t r) { std::fill_n(sums + r * positions, positions, bias == nullptr ? T{0} : bias[r % filters]); });
+    for_rows(exec, n.samples * filters, positions, [&](std::size_t r) {
+      const T* from = sums + r * positions;
+      T* plane = y + r * ConvGeometry::product(whole);
+      for (std::size_t z = 0; z < out[0]; ++z)
+        for (std::size_t j = 0; j < out[1]; ++j, from += out[2]) {
+          T* to = plane + ((start[0] + z * spread[0]) * whole[1] + start[1] + j * spread[1]) * whole[2] + start[2];
+          for (std::size_t q = 0; q < out[2]; ++q) to[q * spread[2]] = from[q];
+        }
+    });
+  }
+}
 
 // The rows (sample, position) of up to sixteen samples, cut where a row of positions, a sample or a block of 64 ends.
 std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size_t sample_stride, ConvRun* to) {
@@ -263,7 +306,11 @@ void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& size
               Element element) {
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
-    Convolution<T>(exec, layout, sizes).run(static_cast<const T*>(x), static_cast<const T*>(w), static_cast<const T*>(bias), static_cast<T*>(y));
+    const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w), *offsets = static_cast<const T*>(bias);
+    if (layout.phases() == 1)
+      Convolution<T>(exec, layout, sizes).run(from, weights, offsets, static_cast<T*>(y));
+    else
+      convolve_phases<T>(exec, layout, sizes, from, weights, offsets, static_cast<T*>(y));
   });
 }
 

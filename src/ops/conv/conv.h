@@ -42,6 +42,7 @@ struct ConvTile {
 template <class T>
 struct ConvTask {
   const std::size_t* offsets;  // of the k terms
+  const std::size_t* ends;     // of the blocks of their chain
   const T* w;                  // [filters, k]
   const T* bias;               // or null
   std::size_t filters, k;

@@ -1,31 +1,9 @@
+#include "ops/chain.h"
 #include "ops/conv/conv.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
-
-// Independent chains enough to hide the latency of an add, few enough for the registers.
-template <class T>
-constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2   ? 6
-                                        : kRegisters64 == 4 ? 3
-                                                            : 1)
-                                     : (kRegisters == 1   ? 12
-                                        : kRegisters == 2 ? 6
-                                        : kRegisters == 4 ? 3
-                                                          : 1);
-
-// Calls f<N>() for the N in 1..Max that equals n.
-template <int Max, class F>
-LOOM_INLINE void with_count(int n, F&& f) {
-  if constexpr (Max == 1) {
-    f.template operator()<1>();
-  } else {
-    if (n == Max)
-      f.template operator()<Max>();
-    else
-      with_count<Max - 1>(n, static_cast<F&&>(f));
-  }
-}
 
 template <class T>
 void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
@@ -44,8 +22,9 @@ void filters_by_tiles(const ConvTask<T>& task, std::size_t first, const ConvTile
   Lanes<T> total[N][P];
   for (int n = 0; n < N; ++n)
     for (int p = 0; p < P; ++p) total[n][p] = zeros<T>();
-  for (std::size_t k = 0; k < task.k;) {
-    const std::size_t stop = task.k - k < 64 ? task.k : k + 64;
+  const std::size_t* end = task.ends;
+  for (std::size_t k = 0; k < task.k; ++end) {
+    const std::size_t stop = *end;
     Lanes<T> block[N][P];
     for (int n = 0; n < N; ++n)
       for (int p = 0; p < P; ++p) block[n][p] = zeros<T>();

@@ -8,10 +8,10 @@
 namespace loom {
 namespace {
 
-// Rows of a, each contiguous.
+// a with rows close enough to be read side by side: few columns of a transposed one stay in the cache, more are copied.
 template <class T>
-const T* rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k) {
-  if (a.col_stride == 1 && a.row_stride == k) return static_cast<const T*>(a.data);
+Operand rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k) {
+  if (a.col_stride == 1 || k <= 64) return a;
   T* rows = exec.arena.take<T>(m * k);
   constexpr std::size_t kTile = 32;  // both sides of a transposition stay in the cache
   for_ranges(exec, (m + kTile - 1) / kTile, kTile * k, [&](std::size_t begin, std::size_t end) {
@@ -21,7 +21,7 @@ const T* rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t 
         for (std::size_t r = i; r < std::min(i + kTile, m); ++r)
           for (std::size_t c = j; c < std::min(j + kTile, k); ++c) rows[r * k + c] = from[r * a.row_stride + c * a.col_stride];
   });
-  return rows;
+  return {rows, k, 1};
 }
 
 template <class T>
@@ -42,10 +42,11 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
   const ArenaScope scope(exec.arena);
   const GemmKernels<T>& kernels = exec.kernels.gemm.of<T>();
   const std::size_t m = c.rows, n = c.cols, k = b.k, panels = (n + 15) / 16;
-  const T* rows = rows_of<T>(exec, a, m, k);
-  const GemmTask<T> task{rows, static_cast<const T*>(b.panels), m, n, k, block == 0 ? k : block, c.as<T>(), into};
+  const Operand rows = rows_of<T>(exec, a, m, k);
+  const GemmTask<T> task{static_cast<const T*>(rows.data), rows.row_stride, rows.col_stride, static_cast<const T*>(b.panels), m, n, k,
+                         std::max<std::size_t>(1, block == 0 ? k : block), c.as<T>(), into};
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
-  constexpr std::size_t kBand = 48;
+  constexpr std::size_t kBand = 96;
   const std::size_t bands = (m + kBand - 1) / kBand;
   for_ranges(exec, panels * bands, k * 16 * std::min(kBand, m) / 8 + 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end;) {
@@ -56,10 +57,33 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
   });
 }
 
+// So few rows, or so few terms, that packing b would cost more than it saves. Chains that end up added to c, longer than one block, are
+// left to panels: they have totals of their own.
+bool is_direct(const Operand& b, std::size_t m, std::size_t k, Into into, std::size_t block) {
+  const bool one_total = block == 0 ? into == Into::Store || k <= 64 : std::min(block, k) <= 64;
+  return b.col_stride == 1 && (m <= 4 || k <= 4) && into != Into::Partial && one_total;
+}
+
+template <class T>
+void direct_gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+  const std::size_t m = c.rows, n = c.cols;
+  const DirectGemmTask<T> task{static_cast<const T*>(a.data), a.row_stride, a.col_stride, static_cast<const T*>(b.data), b.row_stride, n, k,
+                               block == 0 || block > 64 ? 64 : block, block != 0, c.as<T>(), into};
+  constexpr std::size_t kColumns = 96;
+  if (m <= 4)
+    for_ranges(exec, (n + kColumns - 1) / kColumns, k * kColumns * m / 4 + 1, [&](std::size_t begin, std::size_t end) {
+      exec.kernels.gemm.of<T>().direct(task, 0, m, begin * kColumns, std::min(end * kColumns, n));
+    });
+  else
+    for_ranges(exec, m, n, [&](std::size_t begin, std::size_t end) { exec.kernels.gemm.of<T>().direct(task, begin, end - begin, 0, n); });
+}
+
 }  // namespace
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
   const ArenaScope scope(exec.arena);
+  if (is_direct(b, c.rows, k, into, block))
+    return with_element(c.element, [&]<class T>() { direct_gemm<T>(exec, a, b, k, c, into, block); });
   gemm(exec, a, pack(exec, {&b, 1}, k, c.cols, c.element), c, into, block);
 }
 

@@ -41,17 +41,32 @@ void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c
 
 template <class T>
 struct GemmTask {
-  const T* a;            // [m, k], rows one after the other
+  const T* a;            // [m, k]: element (r, i) at r * a_row + i * a_step
+  std::size_t a_row, a_step;
   const T* panels;       // b as panels of 16 columns: [panel][k][16]
   std::size_t m, n, k, block;
   T* c;
   Into into;
 };
+// b as it lies, its rows contiguous.
+template <class T>
+struct DirectGemmTask {
+  const T* a;
+  std::size_t a_row, a_step;
+  const T* b;
+  std::size_t b_row;
+  std::size_t n, k;
+  std::size_t block;     // at most 64 terms that are added to the total at a time
+  bool snaps;            // the total is snapped after each
+  T* c;
+  Into into;
+};
 template <class T>
 struct GemmKernels {
-  std::size_t tile;  // rows of a that share one pass over a panel
   // Panels [begin, end) for rows [row, row + rows).
   void (*panels)(const GemmTask<T>&, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows);
+  // Columns [begin, end) for rows [row, row + rows).
+  void (*direct)(const DirectGemmTask<T>&, std::size_t row, std::size_t rows, std::size_t begin, std::size_t end);
   void (*pack)(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel);  // one panel, n <= 16
   void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);    // n columns
 };

@@ -1,34 +1,9 @@
+#include "ops/chain.h"
 #include "ops/gemm/gemm.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
-
-// Independent chains enough to hide the latency of an add, few enough for the registers.
-template <class T>
-constexpr int kTile = sizeof(T) == 8 ? (kRegisters64 == 2   ? 6
-                                        : kRegisters64 == 4 ? 3
-                                                            : 1)
-                                     : (kRegisters == 1   ? 12
-                                        : kRegisters == 2 ? 6
-                                        : kRegisters == 4 ? 3
-                                                          : 1);
-
-// total[t] += blocks of 64 terms of a panel's rows [begin, end), counted from begin.
-template <class T, int N>
-LOOM_INLINE void chain(const T* panel, const T* a, std::size_t stride, std::size_t begin, std::size_t end, Lanes<T> (&total)[N]) {
-  for (std::size_t k = begin; k < end;) {
-    const std::size_t stop = end - k < 64 ? end : k + 64;
-    Lanes<T> block[N];
-    for (int t = 0; t < N; ++t) block[t] = zeros<T>();
-    for (; k < stop; ++k) {
-      const Lanes<T> b = load(panel + k * kLanes);
-#pragma GCC unroll 16
-      for (int t = 0; t < N; ++t) block[t] = block[t] + b * splat(a[t * stride + k]);
-    }
-    for (int t = 0; t < N; ++t) total[t] = total[t] + block[t];
-  }
-}
 
 template <class T>
 struct Columns {  // of c, sixteen or the last fewer
@@ -37,35 +12,109 @@ struct Columns {  // of c, sixteen or the last fewer
   LOOM_INLINE void store(T* p, const Lanes<T>& v) const { n == kLanes ? FullLanes{}.store(p, v) : TailLanes{n}.store(p, v); }
 };
 
-template <class T, int N>
-void rows_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row) {
+constexpr std::size_t kChunk = 256;     // rows of a panel that stay in the first-level cache while all rows of a pass
+constexpr std::size_t kBandRows = 96;   // rows whose totals are held at once
+constexpr std::size_t kNear = 192 << 10; // bytes that stay in the second-level cache
+
+template <class T>
+struct Totals {
+  alignas(64) T v[kBandRows][kLanes];
+};
+
+// Panel p for rows [row, row + rows) of one band.
+template <class T>
+void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std::size_t rows) {
   const T* panel = task.panels + p * task.k * kLanes;
-  const T* a = task.a + row * task.k;
+  const Factor<T> a = Factor<T>{task.a, task.a_row, task.a_step}.at(row, 0);
   const Columns<T> columns{task.n - p * kLanes < kLanes ? task.n - p * kLanes : kLanes};
   T* c = task.c + row * task.n + p * kLanes;
-  Lanes<T> sum[N];
-  for (int t = 0; t < N; ++t) sum[t] = task.into == Into::Store ? zeros<T>() : columns.load(c + t * task.n);
-  if (task.into == Into::Partial) {
-    chain<T, N>(panel, a, task.k, 0, task.k, sum);
-  } else {
-    for (std::size_t begin = 0; begin < task.k; begin += task.block) {
-      Lanes<T> total[N];
-      for (int t = 0; t < N; ++t) total[t] = zeros<T>();
-      chain<T, N>(panel, a, task.k, begin, task.k - begin < task.block ? task.k : begin + task.block, total);
-      for (int t = 0; t < N; ++t) sum[t] = snap(sum[t] + total[t]);
+  Totals<T> totals;
+  const auto begin_from = [&](bool zero) {
+    for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero ? zeros<T>() : columns.load(c + r * task.n));
+  };
+  if (task.into != Into::Partial && task.block <= 64) {  // every run is one block of its chain
+    begin_from(task.into == Into::Store);
+    const std::size_t chunk = kChunk / task.block * task.block;
+    for (std::size_t k = 0; k < task.k; k += chunk)
+      add_product<T, true>(panel + k * kLanes, a.at(0, k), rows, task.k - k < chunk ? task.k - k : chunk, totals.v[0], task.block);
+    for (std::size_t r = 0; r < rows; ++r) columns.store(c + r * task.n, load(totals.v[r]));
+    return;
+  }
+  for (std::size_t begin = 0; begin < task.k; begin += task.block) {
+    const std::size_t end = task.k - begin < task.block ? task.k : begin + task.block;
+    begin_from(task.into != Into::Partial);
+    for (std::size_t k = begin; k < end; k += kChunk)
+      add_product(panel + k * kLanes, a.at(0, k), rows, end - k < kChunk ? end - k : kChunk, totals.v[0]);
+    const bool onto = task.into == Into::Add || begin != 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      const Lanes<T> total = load(totals.v[r]);
+      columns.store(c + r * task.n, task.into == Into::Partial ? total : snap(onto ? columns.load(c + r * task.n) + total : total));
     }
   }
-  for (int t = 0; t < N; ++t) columns.store(c + t * task.n, sum[t]);
 }
 
 template <class T>
 void panels(const GemmTask<T>& task, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows) {
-  for (std::size_t p = begin; p < end; ++p) {
-    std::size_t r = row;
-    for (; r + kTile<T> <= row + rows; r += kTile<T>) rows_by_panel<T, kTile<T>>(task, p, r);
-    if constexpr (kTile<T> >= 6)
-      for (; r + 2 <= row + rows; r += 2) rows_by_panel<T, 2>(task, p, r);
-    for (; r < row + rows; ++r) rows_by_panel<T, 1>(task, p, r);
+  // Panels that fit the second-level cache go by once per tile of rows, so that c is written a row at a time.
+  const std::size_t most = task.k * (end - begin) * kLanes * sizeof(T) <= kNear ? kTile<T> : kBandRows;
+  for (std::size_t left = rows; left != 0;) {
+    const std::size_t bands = (left + most - 1) / most, count = (left + bands - 1) / bands;
+    for (std::size_t p = begin; p < end; ++p) band_by_panel(task, p, row, count);
+    row += count;
+    left -= count;
+  }
+}
+
+// N rows of a against P times sixteen columns of b as it lies, from column `at` on.
+template <class T, int N, int P, class L>
+[[gnu::noinline]] void direct_tile(const DirectGemmTask<T>& task, std::size_t row, std::size_t at, L lanes) {
+  alignas(64) T total[N][P][kLanes];
+  T* c = task.c + row * task.n + at;
+  for (int n = 0; n < N; ++n)
+    for (int p = 0; p < P; ++p)
+      store(total[n][p], task.into == Into::Store ? zeros<T>() : lanes.load(c + static_cast<std::size_t>(n) * task.n + p * kLanes));
+  const T* a = task.a + row * task.a_row;
+  const T* b = task.b + at;
+  for (std::size_t left = task.k; left != 0;) {
+    const std::size_t count = left < task.block ? left : task.block;
+    Lanes<T> block[N][P];
+    for (int n = 0; n < N; ++n)
+      for (int p = 0; p < P; ++p) block[n][p] = zeros<T>();
+    for (std::size_t k = 0; k < count; ++k, a += task.a_step, b += task.b_row) {
+      Lanes<T> factors[N];
+      for (int n = 0; n < N; ++n) factors[n] = splat(a[static_cast<std::size_t>(n) * task.a_row]);
+#pragma GCC unroll 16
+      for (int p = 0; p < P; ++p) {
+        const Lanes<T> v = lanes.load(b + p * kLanes);
+#pragma GCC unroll 16
+        for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + v * factors[n];
+      }
+    }
+    for (int n = 0; n < N; ++n)
+      for (int p = 0; p < P; ++p) {
+        const Lanes<T> sum = load(total[n][p]) + block[n][p];
+        store(total[n][p], task.snaps ? snap(sum) : sum);
+      }
+    __asm__ volatile("" ::: "memory");
+    left -= count;
+  }
+  for (int n = 0; n < N; ++n)
+    for (int p = 0; p < P; ++p) lanes.store(c + static_cast<std::size_t>(n) * task.n + p * kLanes, snap(load(total[n][p])));
+}
+
+template <class T>
+void direct(const DirectGemmTask<T>& task, std::size_t row, std::size_t rows, std::size_t begin, std::size_t end) {
+  constexpr int kRows = kTile<T> < 2 ? 1 : 2;
+  for (const std::size_t stop = row + rows; row < stop;) {
+    const std::size_t left = stop - row;
+    with_count<kRows>(left < kRows ? static_cast<int>(left) : kRows, [&]<int N>() {
+      constexpr int P = kTile<T> / N;
+      std::size_t at = begin;
+      for (; at + P * kLanes <= end; at += P * kLanes) direct_tile<T, N, P>(task, row, at, FullLanes{});
+      for (; at + kLanes <= end; at += kLanes) direct_tile<T, N, 1>(task, row, at, FullLanes{});
+      if (at < end) direct_tile<T, N, 1>(task, row, at, TailLanes{end - at});
+      row += N;
+    });
   }
 }
 
@@ -99,7 +148,7 @@ void column_sums(const T* x, std::size_t stride, std::size_t rows, std::size_t b
 }
 
 template <class T>
-constexpr GemmKernels<T> kKernels = {kTile<T>, panels<T>, pack<T>, column_sums<T>};
+constexpr GemmKernels<T> kKernels = {panels<T>, direct<T>, pack<T>, column_sums<T>};
 
 }  // namespace
 

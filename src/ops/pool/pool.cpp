@@ -161,11 +161,51 @@ void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, Cons
   });
 }
 
+namespace {
+
+// Windows that do not overlap: each output's gradient goes to its largest element, everything else gets 0.
+template <class T>
+void scatter_plane(const PoolGeometry& g, const Axes& out, const T* x, const T* dy, T* dx) {
+  std::fill_n(dx, volume(g.in), T{0});
+  for (std::size_t oz = 0; oz < out[0]; ++oz)
+    for (std::size_t oy = 0; oy < out[1]; ++oy)
+      for (std::size_t ox = 0; ox < out[2]; ++ox, ++dy) {
+        const std::size_t at = ox * g.stride[2] - g.padding[2];  // wraps outside
+        std::size_t winner = volume(g.in);
+        T largest = 0;
+        for (std::size_t z = 0; z < g.kernel[0]; ++z)
+          for (std::size_t y = 0; y < g.kernel[1]; ++y) {
+            const std::size_t iz = oz * g.stride[0] + z - g.padding[0], iy = oy * g.stride[1] + y - g.padding[1];
+            if (iz >= g.in[0] || iy >= g.in[1]) continue;
+            const std::size_t row = (iz * g.in[1] + iy) * g.in[2];
+            for (std::size_t k = 0; k < g.kernel[2]; ++k) {
+              const std::size_t ix = at + k;
+              if (ix >= g.in[2]) continue;
+              const T v = x[row + ix];
+              if (winner == volume(g.in) ? v == v : v > largest) largest = v, winner = row + ix;
+            }
+          }
+        if (winner != volume(g.in)) dx[winner] = snap_to(*dy);
+      }
+}
+
+bool windows_overlap(const PoolGeometry& g) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (g.dilation[a] != 1 || g.stride[a] < g.kernel[a]) return true;
+  return false;
+}
+
+}  // namespace
+
 void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, ConstTensor dy, Tensor dx) {
   const ArenaScope scope(exec.arena);
   const std::size_t inputs = volume(g.in), outputs = volume(out);
   std::size_t* winners = exec.arena.take<std::size_t>(planes * outputs);
   with_element(x.element, [&]<class T>() {
+    if (!windows_overlap(g))
+      return for_rows(exec, planes, inputs * 2, [&](std::size_t plane) {
+        scatter_plane(g, out, x.as<T>() + plane * inputs, dy.as<T>() + plane * outputs, dx.as<T>() + plane * inputs);
+      });
     for_rows(exec, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
       const T *from = x.as<T>() + plane * inputs, *gradient = dy.as<T>() + plane * outputs;
       std::size_t* winner = winners + plane * outputs;

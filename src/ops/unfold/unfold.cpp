@@ -1,6 +1,7 @@
 #include "ops/unfold/unfold.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/checked.h"
 #include "ops/for_rows.h"
@@ -52,6 +53,7 @@ Result<PatchLayout> PatchLayout::create(const ConvGeometry& g, const Axes& out) 
     axis.tap = g.dilation[a];
     axis.spread = g.transposed ? g.stride[a] : 1;
     axis.descending = g.transposed;
+    axis.count = g.kernel[a];
     LOOM_TRY(const std::size_t walk, checked_mul(out[a] - 1, axis.step));
     LOOM_TRY(axis.length, checked_add(walk, reach + 1));
     LOOM_TRY(const std::size_t outer, checked_add(reach, g.padding[a]));
@@ -60,33 +62,92 @@ Result<PatchLayout> PatchLayout::create(const ConvGeometry& g, const Axes& out) 
         g.transposed ? static_cast<std::ptrdiff_t>(reach) - static_cast<std::ptrdiff_t>(g.padding[a]) : static_cast<std::ptrdiff_t>(g.padding[a]);
     p.in_place_ &= axis.shift == 0 && axis.spread == 1 && axis.length <= g.in[a] && (a != 2 || axis.step == 1);
   }
-  constexpr std::size_t kMost = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 32) : std::size_t{1} << 28;
-  if (p.in_place_)
-    for (std::size_t a = 0; a < 3; ++a) p.axes_[a].length = g.in[a];
-  p.phases_ = out[2] == 1 ? 1 : p.axes_[2].step;  // a row of one position has no stride
-  LOOM_TRY(const std::size_t padded, checked_add(p.axes_[2].length, p.phases_ - 1));
-  p.phase_ = padded / p.phases_;
-  LOOM_TRY(p.row_, checked_mul(p.phase_, p.phases_));
-  LOOM_TRY(p.plane_, checked_product({p.axes_[0].length, p.axes_[1].length, p.row_}));
-  if (p.plane_ > kMost) return fail(Code::SizeOverflow, "a padded plane of {} elements, at most {} are possible", p.plane_, kMost);
-  p.step_y_ = p.axes_[1].step * p.row_;
-  p.step_z_ = p.axes_[0].step * p.axes_[1].length * p.row_;
-  if (p.out_[1] == 1) p.step_y_ = p.step_z_, std::swap(p.out_[0], p.out_[1]);
-  if (p.step_y_ == p.out_[2] || p.out_[1] == 1) {
-    p.out_[2] *= p.out_[1], p.out_[1] = 1;
-    if (p.step_z_ == p.out_[2] || p.out_[0] == 1) p.out_[2] *= p.out_[0], p.out_[0] = 1;
-  }
+  LOOM_TRY_VOID(p.lay_out());
   return p;
 }
 
-void PatchLayout::write_offsets(std::size_t channels, std::size_t* to) const {
-  const auto at = [&](std::size_t a, std::size_t k) { return axes_[a].tap * (axes_[a].descending ? g_.kernel[a] - 1 - k : k); };
+Result<void> PatchLayout::lay_out() {
+  constexpr std::size_t kMost = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 32) : std::size_t{1} << 28;
+  if (in_place_)
+    for (std::size_t a = 0; a < 3; ++a) axes_[a].length = g_.in[a];
+  phases_ = out_[2] == 1 ? 1 : axes_[2].step;  // a row of one position has no stride
+  LOOM_TRY(const std::size_t padded, checked_add(axes_[2].length, phases_ - 1));
+  phase_ = padded / phases_;
+  LOOM_TRY(row_, checked_mul(phase_, phases_));
+  LOOM_TRY(plane_, checked_product({axes_[0].length, axes_[1].length, row_}));
+  if (plane_ > kMost) return fail(Code::SizeOverflow, "a padded plane of {} elements, at most {} are possible", plane_, kMost);
+  step_y_ = axes_[1].step * row_;
+  step_z_ = axes_[0].step * axes_[1].length * row_;
+  whole_out_ = out_;
+  if (out_[1] == 1) step_y_ = step_z_, std::swap(out_[0], out_[1]);
+  if (step_y_ == out_[2] || out_[1] == 1) {
+    out_[2] *= out_[1], out_[1] = 1;
+    if (step_z_ == out_[2] || out_[0] == 1) out_[2] *= out_[0], out_[0] = 1;
+  }
+  return {};
+}
+
+PatchLayout::Axes PatchLayout::phase_start(std::size_t i) const {
+  const Axes s = spread();
+  return {i / (s[1] * s[2]), i / s[2] % s[1], i % s[2]};
+}
+
+PatchLayout::Axes PatchLayout::phase_extents(std::size_t i) const {
+  const Axes start = phase_start(i);
+  Axes extents;
+  for (std::size_t a = 0; a < 3; ++a)
+    extents[a] = start[a] < whole_out_[a] ? (whole_out_[a] - start[a] + axes_[a].spread - 1) / axes_[a].spread : 0;
+  return extents;
+}
+
+PatchLayout PatchLayout::phase(std::size_t i) const {
+  PatchLayout p;
+  p.g_ = g_;
+  p.out_ = phase_extents(i);
+  p.in_place_ = true;
+  const Axes start = phase_start(i);
+  for (std::size_t a = 0; a < 3; ++a) {
+    const Axis& whole = axes_[a];
+    Axis& axis = p.axes_[a];
+    // Tap k meets spread coordinate start + distance(k) at position 0: an input element where that, less the shift, is a multiple.
+    const auto spread = static_cast<std::ptrdiff_t>(whole.spread);
+    const auto element = [&](std::size_t k) {
+      return static_cast<std::ptrdiff_t>(start[a] + whole.tap * (g_.kernel[a] - 1 - k)) - whole.shift;
+    };
+    axis.every = whole.spread / std::gcd(whole.tap, whole.spread);
+    axis.first = 0;
+    while (axis.first < std::min(axis.every, g_.kernel[a]) && element(axis.first) % spread != 0) ++axis.first;
+    axis.count = axis.first < std::min(axis.every, g_.kernel[a]) ? (g_.kernel[a] - 1 - axis.first) / axis.every + 1 : 0;
+    if (axis.count == 0) continue;
+    axis.tap = whole.tap * axis.every / whole.spread;
+    axis.descending = true;
+    const std::ptrdiff_t nearest = element(axis.first + (axis.count - 1) * axis.every) / spread;
+    axis.shift = nearest < 0 ? -nearest : 0;
+    axis.origin = static_cast<std::size_t>(nearest + axis.shift);
+    axis.length = p.out_[a] + axis.at(0);
+    p.in_place_ &= axis.shift == 0 && axis.length <= g_.in[a];
+  }
+  const auto fits = p.lay_out();  // no stored plane of a phase is larger than the spread one
+  LOOM_ASSERT(fits.has_value());
+  return p;
+}
+
+void PatchLayout::write_columns(std::size_t channels, std::size_t* to) const {
+  const auto tap = [&](std::size_t a, std::size_t i) { return axes_[a].first + i * axes_[a].every; };
   for (std::size_t c = 0; c < channels; ++c)
-    for (std::size_t z = 0; z < g_.kernel[0]; ++z)
-      for (std::size_t y = 0; y < g_.kernel[1]; ++y)
-        for (std::size_t x = 0; x < g_.kernel[2]; ++x) {
-          const std::size_t column = at(2, x);
-          *to++ = c * plane_ + (at(0, z) * axes_[1].length + at(1, y)) * row_ + column % phases_ * phase_ + column / phases_;
+    for (std::size_t z = 0; z < axes_[0].count; ++z)
+      for (std::size_t y = 0; y < axes_[1].count; ++y)
+        for (std::size_t x = 0; x < axes_[2].count; ++x)
+          *to++ = ((c * g_.kernel[0] + tap(0, z)) * g_.kernel[1] + tap(1, y)) * g_.kernel[2] + tap(2, x);
+}
+
+void PatchLayout::write_offsets(std::size_t channels, std::size_t* to) const {
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t z = 0; z < axes_[0].count; ++z)
+      for (std::size_t y = 0; y < axes_[1].count; ++y)
+        for (std::size_t x = 0; x < axes_[2].count; ++x) {
+          const std::size_t column = axes_[2].at(x);
+          *to++ = c * plane_ + (axes_[0].at(z) * axes_[1].length + axes_[1].at(y)) * row_ + column % phases_ * phase_ + column / phases_;
         }
 }
 

@@ -38,14 +38,26 @@ class PatchLayout {
   bool in_place() const { return in_place_; }
   std::size_t plane() const { return plane_; }
   std::size_t input_plane() const { return ConvGeometry::product(g_.in); }
-  std::size_t taps() const { return g_.taps(); }
+  std::size_t taps() const { return axes_[0].count * axes_[1].count * axes_[2].count; }
   std::size_t positions() const { return ConvGeometry::product(out_); }
+  const Axes& extents() const { return whole_out_; }
   // Output rows, merged where they follow each other without a gap: their number, length, and where row r starts.
   std::size_t rows() const { return out_[0] * out_[1]; }
   std::size_t width() const { return out_[2]; }
   std::size_t start_of_row(std::size_t r) const { return r / out_[1] * step_z_ + r % out_[1] * step_y_; }
   // Distances of (c, k), c < channels, ascending, into planes that follow each other.
   void write_offsets(std::size_t channels, std::size_t* to) const;
+
+  // A transposed convolution whose stride leaves holes computes each remainder of the output positions by that stride alone: a plain
+  // convolution with the taps that meet no hole. Phase i of phases() holds outputs o = position * stride + phase_start(i).
+  std::size_t phases() const { return ConvGeometry::product(spread()); }
+  Axes spread() const { return {axes_[0].spread, axes_[1].spread, axes_[2].spread}; }
+  Axes phase_start(std::size_t i) const;
+  // Extents of a phase; product 0 where it has none.
+  Axes phase_extents(std::size_t i) const;
+  PatchLayout phase(std::size_t i) const;
+  // The columns (c, k) of all taps that those of a phase are, ascending.
+  void write_columns(std::size_t channels, std::size_t* to) const;
   // Stores one plane.
   template <class T>
   void store(const T* x, T* plane) const;
@@ -55,12 +67,17 @@ class PatchLayout {
     std::size_t step = 1, tap = 1, spread = 1, length = 0;  // of stored coordinates
     std::ptrdiff_t shift = 0;                               // stored coordinate of input element 0
     bool descending = false;                                // taps
+    std::size_t first = 0, every = 1, count = 1;            // which taps of the kernel take part
+    std::size_t origin = 0;                                 // stored coordinate of the nearest of them at output 0
+
+    std::size_t at(std::size_t i) const { return origin + tap * (descending ? count - 1 - i : i); }
   };
+  Result<void> lay_out();
   template <class T>
   void store_row(const T* x, T* row) const;
 
   ConvGeometry g_;
-  Axes out_{};
+  Axes out_{}, whole_out_{};  // merged rows, and as given
   std::array<Axis, 3> axes_;
   std::size_t phases_ = 1, phase_ = 0, row_ = 0, plane_ = 0, step_y_ = 0, step_z_ = 0;
   bool in_place_ = false;

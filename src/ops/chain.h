@@ -1,0 +1,78 @@
+#pragma once
+// The inner loop of every contraction of floats: rows of a against one panel of sixteen columns by chain64 (docs/numerics.md), f32 or f64.
+
+#include "simd/simd64.h"
+
+namespace loom::inline LOOM_TARGET {
+
+// Rows that share one pass over a panel: chains enough to hide the latency of an add, few enough for the registers.
+template <class T>
+inline constexpr int kTile = [] {
+  constexpr std::size_t registers = sizeof(T) == 8 ? kRegisters64 : kRegisters;
+  return registers == 1 ? 12 : registers == 2 ? 6 : registers == 4 ? 3 : 1;
+}();
+
+// Calls f<N>() for the N in 1..Max that equals n.
+template <int Max, class F>
+LOOM_INLINE void with_count(int n, F&& f) {
+  if constexpr (Max == 1) {
+    f.template operator()<1>();
+  } else {
+    if (n == Max)
+      f.template operator()<Max>();
+    else
+      with_count<Max - 1>(n, static_cast<F&&>(f));
+  }
+}
+
+// The left factor: a[r, k] = data[r * row + k * step].
+template <class T>
+struct Factor {
+  const T* data;
+  std::size_t row, step = 1;
+
+  LOOM_INLINE Factor at(std::size_t r, std::size_t k) const { return {data + r * row + k * step, row, step}; }
+};
+
+// total[r][16] += the blocks of 64 terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks are runs of `run`
+// terms, at most 64, and the total is snapped after each. A function of its own, with its totals in memory: inlined among others the
+// compiler keeps the wrong values in registers, which costs half the speed.
+template <class T, int N, bool kRuns = false>
+[[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = 64) {
+  const T* from = a.data;
+  while (terms != 0) {
+    const std::size_t most = kRuns ? run : 64, count = terms < most ? terms : most;
+    Lanes<T> block[N];
+    for (int t = 0; t < N; ++t) block[t] = zeros<T>();
+    for (std::size_t k = 0; k < count; ++k, panel += kLanes, from += a.step) {
+      const Lanes<T> b = load(panel);
+#pragma GCC unroll 16
+      for (int t = 0; t < N; ++t) block[t] = block[t] + b * splat(from[static_cast<std::size_t>(t) * a.row]);
+    }
+    for (int t = 0; t < N; ++t) {
+      const Lanes<T> sum = load(total + t * kLanes) + block[t];
+      store(total + t * kLanes, kRuns ? snap(sum) : sum);
+    }
+    __asm__ volatile("" ::: "memory");
+    terms -= count;
+  }
+}
+
+// f(first row, N as a constant) over tiles of like size: a small rest would leave too few chains.
+template <class T, class F>
+LOOM_INLINE void for_tiles(std::size_t rows, F&& f) {
+  const std::size_t tiles = (rows + kTile<T> - 1) / kTile<T>;
+  for (std::size_t i = 0, first = 0; i < tiles; ++i) {
+    const std::size_t last = (i + 1) * rows / tiles;
+    with_count<kTile<T>>(static_cast<int>(last - first), [&]<int N>() { f.template operator()<N>(first); });
+    first = last;
+  }
+}
+
+// The same for any number of rows.
+template <class T, bool kRuns = false>
+LOOM_INLINE void add_product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, T* total, std::size_t run = 64) {
+  for_tiles<T>(rows, [&]<int N>(std::size_t r) { add_chain<T, N, kRuns>(panel, a.at(r, 0), terms, total + r * kLanes, run); });
+}
+
+}  // namespace loom::inline LOOM_TARGET
