@@ -41,9 +41,8 @@ class Convolution {
     exec.run(1, [&](std::size_t) {
       // The chain's blocks are of 64 columns of all taps, those that a phase leaves out included.
       layout.write_columns(n.channels, offsets_);
-      std::size_t block = 0;
       for (std::size_t i = 0; i < k_; ++i)
-        if (i + 1 == k_ || offsets_[i] / 64 != offsets_[i + 1] / 64) ends_[block++] = i + 1;
+        if (i + 1 == k_ || offsets_[i] / 64 != offsets_[i + 1] / 64) ends_[blocks_++] = i + 1;
       layout.write_offsets(n.channels, offsets_);
       for (std::size_t i = 0; i < k_; ++i) gathered_[i] = i * kLaneCount;
     });
@@ -72,6 +71,7 @@ class Convolution {
         const std::size_t last = std::min(units_of_plane, first + end - begin);
         ConvTask<T> task{offsets_,
                          ends_,
+                         blocks_,
                          w + group * n_.filters * k_,
                          bias == nullptr ? nullptr : bias + group * n_.filters,
                          n_.filters,
@@ -139,7 +139,7 @@ class Convolution {
   const PatchLayout& layout_;
   const ConvSizes& n_;
   const ConvKernels<T>& kernels_;
-  std::size_t k_, together_ = 1, buffer_elements_ = 0;
+  std::size_t k_, together_ = 1, blocks_ = 0, buffer_elements_ = 0;
   bool by_row_ = false;
   std::size_t *offsets_ = nullptr, *gathered_ = nullptr, *ends_ = nullptr;
   T* buffers_ = nullptr;

@@ -43,6 +43,7 @@ template <class T>
 struct ConvTask {
   const std::size_t* offsets;  // of the k terms
   const std::size_t* ends;     // of the blocks of their chain
+  std::size_t blocks;
   const T* w;                  // [filters, k]
   const T* bias;               // or null
   std::size_t filters, k;

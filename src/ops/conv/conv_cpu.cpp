@@ -13,60 +13,90 @@ void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
 }
 
-// N filters from `first` on for P tiles.
+// Blocks of a task's chain: terms from `begin` on, up to each of the ends.
+struct Blocks {
+  std::size_t begin;
+  const std::size_t *ends, *last;
+};
+
+// total[N][P][16] += the blocks for N filters, w their first, and P tiles.
 template <class T, int N, int P>
-void filters_by_tiles(const ConvTask<T>& task, std::size_t first, const ConvTile<T>* tiles) {
-  const T* w = task.w + first * task.k;
+[[gnu::noinline]] void add_blocks(const ConvTask<T>& task, const T* w, const ConvTile<T>* tiles, const Blocks& blocks, T* total) {
   const T* from[P];
   for (int p = 0; p < P; ++p) from[p] = tiles[p].from;
-  Lanes<T> total[N][P];
-  for (int n = 0; n < N; ++n)
-    for (int p = 0; p < P; ++p) total[n][p] = zeros<T>();
-  const std::size_t* end = task.ends;
-  for (std::size_t k = 0; k < task.k; ++end) {
-    const std::size_t stop = *end;
+  const std::size_t terms = task.k;
+  const std::size_t* offsets = task.offsets;
+  std::size_t k = blocks.begin;
+  for (const std::size_t* end = blocks.ends; end != blocks.last; ++end) {
     Lanes<T> block[N][P];
     for (int n = 0; n < N; ++n)
       for (int p = 0; p < P; ++p) block[n][p] = zeros<T>();
-    for (; k < stop; ++k) {
-      const std::size_t offset = task.offsets[k];
+    for (; k < *end; ++k) {
+      const std::size_t offset = offsets[k];
 #pragma GCC unroll 16
       for (int p = 0; p < P; ++p) {
         const Lanes<T> x = load(from[p] + offset);
 #pragma GCC unroll 16
-        for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * splat(w[static_cast<std::size_t>(n) * task.k + k]);
+        for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * splat(w[static_cast<std::size_t>(n) * terms + k]);
       }
     }
     for (int n = 0; n < N; ++n)
-      for (int p = 0; p < P; ++p) total[n][p] = total[n][p] + block[n][p];
+      for (int p = 0; p < P; ++p) {
+        T* const sum = total + (n * P + p) * kLanes;
+        store(sum, load(sum) + block[n][p]);
+      }
+    __asm__ volatile("" ::: "memory");
   }
-  for (int n = 0; n < N; ++n)
-    for (int p = 0; p < P; ++p) {
-      const std::size_t f = first + static_cast<std::size_t>(n);
-      Lanes<T> sum = snap(total[n][p]);
-      if (task.bias != nullptr) sum = snap(sum + splat(task.bias[f]));
-      store_lanes(tiles[p], task.y + f * task.positions + tiles[p].to, sum);
-    }
 }
 
+template <class T>
+void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const T* total) {
+  Lanes<T> sum = snap(load(total));
+  if (task.bias != nullptr) sum = snap(sum + splat(task.bias[filter]));
+  store_lanes(tile, task.y + filter * task.positions + tile.to, sum);
+}
+
+// So few filters that one pass over the terms serves them all.
 template <class T, int N>
-void filters(const ConvTask<T>& task, std::size_t first, const ConvTile<T>* tiles, std::size_t n) {
-  constexpr int P = kTile<T> / N;
+void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
+  constexpr int kTogether = kTile<T> / N;
+  const Blocks all{0, task.ends, task.ends + task.blocks};
+  const auto pass = [&]<int P>(const ConvTile<T>* group) {
+    alignas(64) T total[N][P][kLanes] = {};
+    add_blocks<T, N, P>(task, task.w, group, all, total[0][0]);
+    for (int f = 0; f < N; ++f)
+      for (int p = 0; p < P; ++p) finish(task, static_cast<std::size_t>(f), group[p], total[f][p]);
+  };
   std::size_t i = 0;
-  for (; i + P <= n; i += P) filters_by_tiles<T, N, P>(task, first, tiles + i);
-  if constexpr (P > 1)
-    for (; i < n; ++i) filters_by_tiles<T, N, 1>(task, first, tiles + i);
+  for (; i + kTogether <= n; i += kTogether) pass.template operator()<kTogether>(tiles + i);
+  if constexpr (kTogether > 1)
+    for (; i < n; ++i) pass.template operator()<1>(tiles + i);
+}
+
+constexpr std::size_t kMostFilters = 96;  // whose totals are held at once
+constexpr std::size_t kBlocksOfChunk = 4; // whose terms of x stay in the first-level cache while all filters pass
+
+template <class T>
+void many_filters(const ConvTask<T>& task, const ConvTile<T>& tile) {
+  for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
+    const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
+    alignas(64) T total[kMostFilters][kLanes];
+    for (std::size_t f = 0; f < filters; ++f) store(total[f], zeros<T>());
+    for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
+      const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
+      const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
+      for_tiles<T>(filters, [&]<int N>(std::size_t f) { add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, &tile, chunk, total[f]); });
+    }
+    for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tile, total[f]);
+  }
 }
 
 template <class T>
 void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
-  // Parts of like size: a small rest would leave too few chains.
-  const std::size_t parts = (task.filters + kTile<T> - 1) / kTile<T>;
-  for (std::size_t i = 0, first = 0; i < parts; ++i) {
-    const std::size_t last = (i + 1) * task.filters / parts;
-    with_count<kTile<T>>(static_cast<int>(last - first), [&]<int N>() { filters<T, N>(task, first, tiles, n); });
-    first = last;
-  }
+  if (task.filters <= kTile<T>)
+    with_count<kTile<T>>(static_cast<int>(task.filters), [&]<int N>() { few_filters<T, N>(task, tiles, n); });
+  else
+    for (std::size_t i = 0; i < n; ++i) many_filters(task, tiles[i]);
 }
 
 // As elsewhere, lanes from `second` on: lane masks are read from this row of zeros and ones.

@@ -5,9 +5,10 @@
 //   layer_norm  each row: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * gamma + beta, two passes   Ba et al. 2016
 //   group_norm  the same over the channels of a group and their positions, gamma and beta by channel   Wu & He 2018
 //   batch_norm  the same over all samples and positions of a channel                                   Ioffe & Szegedy 2015
-// Snapped: x - mean, every quotient and product before it meets gamma and beta, means and variances of channels, and the result.
+// Quotients by sqrt(...) are products with its reciprocal, but for rms_norm. Snapped (NaN apart): x - mean, x normalised, means and
+// variances of channels, and the result.
 // Below xh is x normalised, before gamma and beta; sums over a row or channel of n values:
-//   dx = (g - mean(g) - xh mean(g xh)) / deviation, g = dy gamma; without mean(g) for rms_norm. Every step is snapped.
+//   dx = (g - mean(g) - xh mean(g xh)) / deviation, g = dy gamma; without mean(g) for rms_norm. Snapped: g, both means, the bracket and dx.
 
 #include "backend/exec.h"
 

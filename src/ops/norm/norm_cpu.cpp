@@ -7,6 +7,10 @@ namespace {
 LOOM_INLINE float root(float x) { return __builtin_sqrtf(x); }
 LOOM_INLINE double root(double x) { return __builtin_sqrt(x); }
 
+// Inside a formula: what is small enough to make a product subnormal becomes 0. NaN stays as it is until the result is snapped.
+LOOM_INLINE F32x16 flush(const F32x16& v) { return as_float(bits(v) & ~(abs(v) < splat(kSnap))); }
+LOOM_INLINE F64x16 flush(const F64x16& v) { return select(abs(v) < splat(kSnap64), zeros<double>(), v); }
+
 // What a row is shifted and divided by; the mean of rms_norm is not taken out.
 template <class T>
 struct RowScale {
@@ -32,21 +36,30 @@ LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
   const Lanes<T> means = splat(mean);
   Lanes<T> squares = zeros<T>();
   for_lanes(cols, [&](std::size_t i, auto tail) {
-    const Lanes<T> d = tail.keep(snap(tail.load(x + i) - means));
+    const Lanes<T> d = tail.keep(flush(tail.load(x + i) - means));
     squares = squares + d * d;
   });
   return {mean, root(fold(squares) / n + static_cast<T>(eps))};
 }
 
-// f(first element, lanes, by_channel) over channels of `positions` elements each; by_channel(p) gives each lane p of its channel.
-template <class T, class F>
-LOOM_INLINE void for_channel_lanes(std::size_t channels, std::size_t positions, F&& f) {
+// (x - mean) / deviation * gamma + beta.
+template <class V>
+LOOM_INLINE V normalised(const V& x, const V& mean, const V& inverse, const V& gamma, const V& beta) {
+  return snap(flush(flush(x - mean) * inverse) * gamma + beta);
+}
+
+// make(by_channel)(first element, lanes) over channels of `positions` elements each; by_channel(p) gives each lane p of its channel, and
+// what is made of it serves a whole plane.
+template <class T, class Make>
+LOOM_INLINE void for_channel_lanes(std::size_t channels, std::size_t positions, Make&& make) {
   if (positions == 1) {
-    for_lanes(channels, [&](std::size_t i, auto lanes) { f(i, lanes, [&](const T* p) { return lanes.load(p + i); }); });
+    for_lanes(channels, [&](std::size_t i, auto lanes) { make([&](const T* p) { return lanes.load(p + i); })(i, lanes); });
     return;
   }
-  for (std::size_t c = 0; c < channels; ++c)
-    for_lanes(positions, [&](std::size_t i, auto lanes) { f(c * positions + i, lanes, [&](const T* p) { return splat(p[c]); }); });
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto use = make([&](const T* p) { return splat(p[c]); });
+    for_lanes(positions, [&](std::size_t i, auto lanes) { use(c * positions + i, lanes); });
+  }
 }
 
 template <class T>
@@ -58,27 +71,28 @@ void rms_norm_row(const T* x, const T* gamma, double eps, std::size_t cols, T* y
 template <class T>
 void layer_norm_row(const T* x, const T* gamma, const T* beta, double eps, std::size_t cols, std::size_t positions, T* y) {
   const RowScale<T> row = layer_scale(x, eps, cols);
-  const Lanes<T> mean = splat(row.mean), deviation = splat(row.deviation);
-  for_channel_lanes<T>(cols / positions, positions, [&](std::size_t i, auto lanes, auto by_channel) {
-    Lanes<T> v = snap(snap(snap(lanes.load(x + i) - mean) / deviation) * by_channel(gamma));
-    if (beta) v = snap(v + by_channel(beta));
-    lanes.store(y + i, v);
+  const Lanes<T> mean = splat(row.mean), inverse = splat(T{1} / row.deviation);
+  for_channel_lanes<T>(cols / positions, positions, [&](auto by_channel) {
+    const Lanes<T> gain = by_channel(gamma), offset = beta ? by_channel(beta) : zeros<T>();
+    return [=](std::size_t i, auto lanes) { lanes.store(y + i, normalised(lanes.load(x + i), mean, inverse, gain, offset)); };
   });
 }
 
 template <class T, bool kCentred>
 void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size_t cols, std::size_t positions, T* xh, T* dx) {
   const RowScale<T> row = kCentred ? layer_scale(x, eps, cols) : rms_scale(x, eps, cols);
-  const Lanes<T> mean = splat(row.mean), deviation = splat(row.deviation);
+  const Lanes<T> mean = splat(row.mean), inverse = splat(T{1} / row.deviation);
   for_lanes(cols, [&](std::size_t i, auto lanes) {
     Lanes<T> v = lanes.load(x + i);
-    if (kCentred) v = snap(v - mean);
-    lanes.store(xh + i, snap(v / deviation));
+    if (kCentred) v = flush(v - mean);
+    lanes.store(xh + i, snap(v * inverse));
   });
   if (dx == nullptr) return;
   // dx holds g = dy gamma until its means are known.
-  for_channel_lanes<T>(cols / positions, positions,
-                       [&](std::size_t i, auto lanes, auto by_channel) { lanes.store(dx + i, snap(lanes.load(dy + i) * by_channel(gamma))); });
+  for_channel_lanes<T>(cols / positions, positions, [&](auto by_channel) {
+    const Lanes<T> gain = by_channel(gamma);
+    return [=](std::size_t i, auto lanes) { lanes.store(dx + i, snap(lanes.load(dy + i) * gain)); };
+  });
   Lanes<T> sum = zeros<T>(), dots = zeros<T>();
   for_lanes(cols, [&](std::size_t i, auto lanes) {
     const Lanes<T> g = lanes.load(dx + i);
@@ -89,8 +103,8 @@ void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size
   const Lanes<T> mean_g = splat(snap(fold(sum) / n)), mean_dot = splat(snap(fold(dots) / n));
   for_lanes(cols, [&](std::size_t i, auto lanes) {
     Lanes<T> g = lanes.load(dx + i);
-    if (kCentred) g = snap(g - mean_g);
-    lanes.store(dx + i, snap(snap(g - snap(lanes.load(xh + i) * mean_dot)) / deviation));
+    if (kCentred) g = g - mean_g;
+    lanes.store(dx + i, snap(flush(g - lanes.load(xh + i) * mean_dot) * inverse));
   });
 }
 
@@ -197,21 +211,21 @@ void blend_row(const T* a, double factor_a, const T* b, double factor_b, std::si
 template <class T>
 void batch_norm_rows(const T* x, const T* mean, const T* deviation, const T* gamma, const T* beta, std::size_t channels, std::size_t positions,
                      T* y) {
-  for_channel_lanes<T>(channels, positions, [&](std::size_t i, auto lanes, auto by_channel) {
-    Lanes<T> v = snap(snap(lanes.load(x + i) - by_channel(mean)) / by_channel(deviation));
-    if (gamma) v = snap(v * by_channel(gamma));
-    if (beta) v = snap(v + by_channel(beta));
-    lanes.store(y + i, v);
+  const Lanes<T> one = splat(T{1});
+  for_channel_lanes<T>(channels, positions, [&](auto by_channel) {
+    const Lanes<T> centre = by_channel(mean), inverse = one / by_channel(deviation);
+    const Lanes<T> gain = gamma ? by_channel(gamma) : one, offset = beta ? by_channel(beta) : zeros<T>();
+    return [=](std::size_t i, auto lanes) { lanes.store(y + i, normalised(lanes.load(x + i), centre, inverse, gain, offset)); };
   });
 }
 
 template <class T>
 void batch_backward_rows(const T* dy, const T* xh, const T* gamma, const T* deviation, const T* mean_dy, const T* mean_dot, std::size_t channels,
                          std::size_t positions, T* dx) {
-  for_channel_lanes<T>(channels, positions, [&](std::size_t i, auto lanes, auto by_channel) {
-    Lanes<T> g = lanes.load(dy + i);
-    if (mean_dy) g = snap(snap(g - by_channel(mean_dy)) - snap(lanes.load(xh + i) * by_channel(mean_dot)));
-    lanes.store(dx + i, snap(snap(by_channel(gamma) / by_channel(deviation)) * g));
+  for_channel_lanes<T>(channels, positions, [&](auto by_channel) {
+    const Lanes<T> slope = flush(by_channel(gamma) / by_channel(deviation)), none = zeros<T>();
+    const Lanes<T> mean = mean_dy ? by_channel(mean_dy) : none, dot = mean_dy ? by_channel(mean_dot) : none;
+    return [=](std::size_t i, auto lanes) { lanes.store(dx + i, snap(flush(lanes.load(dy + i) - mean - lanes.load(xh + i) * dot) * slope)); };
   });
 }
 
