@@ -16,7 +16,8 @@ struct Options {
 
 Result<int> run_convert(const Options& o) {
   if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  if (is_file(o.output) && !EntityReader::open(o.output)) return fail(Code::InvalidArgument, "{}: exists and is no .entity; not overwritten", o.output);
+  if (is_file(o.output) && !EntityReader::open(o.output))
+    return fail(Code::InvalidArgument, "{}: exists and is no .entity; not overwritten", o.output);
   ModelEntityOptions options;
   options.threads = o.common.threads;
   if (!o.common.dtype.empty()) {

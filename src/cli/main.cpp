@@ -49,7 +49,9 @@ int main(int argc, char** argv) {
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
   app.require_subcommand(1);
-  app.footer("MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help says more about a command.");
+  app.footer(
+      "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help "
+      "says more about a command.");
   int status = 0;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);

@@ -10,7 +10,8 @@ namespace loom {
 void sha256_portable(std::uint32_t* state, const std::uint8_t* p, std::size_t blocks) {
   for (; blocks > 0; --blocks) {
     std::array<std::uint32_t, 64> w;
-    for (int i = 0; i < 16; ++i, p += 4) w[i] = std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | std::uint32_t{p[3]};
+    for (int i = 0; i < 16; ++i, p += 4)
+      w[i] = std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | std::uint32_t{p[3]};
     for (int i = 16; i < 64; ++i) {
       const std::uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
       const std::uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);

@@ -13,7 +13,8 @@ namespace loom {
 namespace {
 
 constexpr std::string_view kSupported =
-    "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face folders of model types llama, "
+    "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face "
+    "folders of model types llama, "
     "mistral, "
     "qwen2 and qwen3";
 

@@ -37,8 +37,8 @@ class Loss {
       for (std::size_t i = 0; i < network_.num_cells(); ++i)
         if (network_.cell(i).runs()) probabilities_ = network_.cell(i).layer->last_operation().kind() == "softmax";
     } else {
-      return fail(Code::ShapeMismatch, "{} targets beside {} outputs in rows of {}: expected as many, or one class per row", data_.targets.size(), y.size(),
-                  cols_);
+      return fail(Code::ShapeMismatch, "{} targets beside {} outputs in rows of {}: expected as many, or one class per row", data_.targets.size(),
+                  y.size(), cols_);
     }
     const double loss = of(y);
     if (!std::isfinite(loss)) return fail(Code::NonFinite, "the network's loss on this data is not finite");
@@ -152,7 +152,8 @@ class Search {
  public:
   Search(Network& network, const AutoMorphData& data, const AutoMorphOptions& options)
       : network_(network), options_(options), loss_(network, data, options), input_(data.input_shape), types_(options.types) {
-    for (std::size_t t = 0; types_.empty() && t < kNumTypes; ++t) types_.push_back(static_cast<DType>(t));
+    if (types_.empty())
+      for (std::size_t t = 0; t < kNumTypes; ++t) types_.push_back(static_cast<DType>(t));
     std::sort(types_.begin(), types_.end());
     types_.erase(std::unique(types_.begin(), types_.end()), types_.end());
     std::erase(types_, DType::float32);
@@ -185,7 +186,8 @@ class Search {
       if (!network_.cell(i).layer) continue;
       visit_layers(Network::path(i), *network_.cell(i).layer, [&](const std::string& path, Layer& layer) {
         bool typed = false;
-        layer.visit_weights([&](Weight& w) { typed = typed || (!w.is_tied() && (w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector)); });
+        layer.visit_weights(
+            [&](Weight& w) { typed = typed || (!w.is_tied() && (w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector)); });
         if (typed) units_.push_back({path, &layer});
       });
     }
@@ -348,7 +350,8 @@ class Search {
 }  // namespace
 
 Result<AutoMorphReport> auto_morph(Network& network, const AutoMorphData& data, const AutoMorphOptions& options) {
-  if (options.max_bytes.has_value() == options.max_loss.has_value()) return fail(Code::InvalidArgument, "expected either a number of bytes or a loss");
+  if (options.max_bytes.has_value() == options.max_loss.has_value())
+    return fail(Code::InvalidArgument, "expected either a number of bytes or a loss");
   if (data.inputs.size() != data.input_shape.elements())
     return fail(Code::ShapeMismatch, "{} numbers given for inputs of {}", data.inputs.size(), data.input_shape.text());
   for (const DType t : options.types)
