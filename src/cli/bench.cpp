@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "cli/bench_matrix.h"
 #include "cli/commands.h"
 #include "core/numerics_version.h"
 
@@ -92,16 +93,18 @@ Result<int> run(const Options& o) {
 
 Run bench_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
-  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
   app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   app.add_option("--batch", o->batch, "Sequences at once")->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--repeats", o->repeats, "Repetitions; the median is reported")->capture_default_str()->check(CLI::Range(1, 1000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
-  return [o] {
-    auto status = run(*o);
-    return status ? *status : report(status.error());
+  CLI::App* const matrix = app.add_subcommand("matrix", "Every layer kind in every type: latency, bytes, distance from f64");
+  return [o, matrix, run_matrix = bench_matrix_command(*matrix)] {
+    if (matrix->parsed()) return run_matrix();
+    if (o->model.empty()) return report({Code::InvalidArgument, "bench needs a MODEL, or: loom bench matrix"});
+    return finish(run(*o));
   };
 }
 

@@ -8,6 +8,7 @@
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/network_file.h"
+#include "lm/model_entity.h"
 
 namespace loom::cli {
 namespace {
@@ -177,7 +178,7 @@ Run inspect_command(CLI::App& app) {
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(is_network_file(o->model) ? inspect_network(*o) : run_inspect(*o)); };
+  return [o] { return finish(is_network_file(o->model) && !is_model_entity(o->model) ? inspect_network(*o) : run_inspect(*o)); };
 }
 
 Run quantize_command(CLI::App& app) {

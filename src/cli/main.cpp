@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"bench", "Tokens per second of prompt and generation", loom::cli::bench_command},
     {"inspect", "What is in a model file or folder", loom::cli::inspect_command},
     {"quantize", "Write a model as GGUF in another weight type", loom::cli::quantize_command},
+    {"convert", "Write a language model as one .entity file", loom::cli::convert_command},
     {"run", "Run a network of any layers on one input", loom::cli::run_command},
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
     {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
@@ -48,7 +49,9 @@ int main(int argc, char** argv) {
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
   app.require_subcommand(1);
-  app.footer("MODEL is a GGUF file or a Hugging Face folder, NETWORK a JSON spec or an .entity. loom COMMAND --help says more about a command.");
+  app.footer(
+      "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help "
+      "says more about a command.");
   int status = 0;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);

@@ -2,13 +2,13 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
+#include "cli/auto_morph_command.h"
 #include "cli/commands.h"
 #include "cli/network_report.h"
+#include "cli/tensor_file.h"
 #include "core/file.h"
 #include "core/philox.h"
-#include "dtypes/decode.h"
 #include "io/network_file.h"
 #include "io/npy/npy.h"
 #include "network/network_session.h"
@@ -21,52 +21,6 @@ Result<Network> open_network(const std::string& path, bool lenient, bool quiet) 
   if (!quiet)
     for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "loom: warning: %s\n", warning.c_str());
   return std::move(loaded.network);
-}
-
-struct Input {
-  std::vector<double> values;
-  Shape shape;
-};
-
-Result<void> append_numbers(const Json& json, std::vector<double>& values, std::vector<std::size_t>& extents, std::size_t depth) {
-  if (const auto number = as_number(json)) {
-    if (depth != extents.size()) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
-    values.push_back(*number);
-    return {};
-  }
-  if (!json.is_array() || json.empty()) return fail(Code::InvalidArgument, "nested lists of numbers expected");
-  if (depth == extents.size()) {
-    if (!values.empty() || depth >= Shape::kMaxRank) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
-    extents.push_back(json.size());
-  }
-  if (json.size() != extents[depth]) return fail(Code::ShapeMismatch, "a list of {} beside one of {}", json.size(), extents[depth]);
-  for (const Json& item : json) LOOM_TRY_VOID(append_numbers(item, values, extents, depth + 1));
-  return {};
-}
-
-Result<Input> read_tensor(const std::string& path) {
-  Input input;
-  if (path.ends_with(".npy")) {
-    LOOM_TRY(const NpyArray array, read_npy(path));
-    LOOM_TRY(input.shape, Shape::create(array.shape));
-    const std::size_t n = input.shape.elements();
-    input.values.resize(n);
-    if (array.dtype == DType::float64) {
-      std::memcpy(input.values.data(), array.bytes.data(), n * sizeof(double));
-    } else {
-      std::vector<float> narrow(n);
-      decode_to_float(array.dtype, array.bytes.data(), narrow.data(), n);
-      std::ranges::copy(narrow, input.values.begin());
-    }
-    return input;
-  }
-  LOOM_TRY(const std::string text, read_text_file(path));
-  LOOM_TRY(const Json json, parse_json(text));
-  std::vector<std::size_t> extents;
-  auto read = append_numbers(json, input.values, extents, 0);
-  if (!read) return at(path, std::move(read).error());
-  LOOM_TRY(input.shape, Shape::create(extents));
-  return input;
 }
 
 // Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
@@ -152,9 +106,24 @@ struct MorphOptions {
   CommonOptions common;
   std::string network, output, dtype;
   bool keep_master = false, lenient = false;
+  AutoMorphFlags automatic;
 };
 
+Result<int> run_auto_morph(const MorphOptions& o) {
+  if (!o.dtype.empty())
+    return fail(Code::InvalidArgument, "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
+  LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
+  if (!o.keep_master) network.release_masters();
+  LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
+  print_report(report, o.output, to_hex(root), o.common);
+  return kOk;
+}
+
 Result<int> run_morph(const MorphOptions& o) {
+  if (o.automatic.automatic) return run_auto_morph(o);
+  if (o.automatic.given()) return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
+  if (o.dtype.empty()) return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
   const std::size_t before = network.resident_bytes();
@@ -219,7 +188,8 @@ Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   app.add_option("OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
-  app.add_option("--dtype", o->dtype, "One of the 21 types")->required();
+  app.add_option("--dtype", o->dtype, "One of the 21 types");
+  add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

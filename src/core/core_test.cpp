@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "core/json.h"
 #include "core/philox.h"
 #include "core/sha256.h"
+#include "core/sha256_blocks.h"
 #include "core/shape.h"
 #include "core/thread_pool.h"
 
@@ -27,6 +29,21 @@ TEST(Sha256, KnownAnswers) {  // FIPS 180-4 examples
     h.update(std::as_bytes(std::span(text, cut)));
     h.update(std::as_bytes(std::span(text + cut, 56 - cut)));
     EXPECT_EQ(to_hex(h.finish()), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  }
+}
+
+TEST(Sha256, the_instructions_of_the_cpu_and_portable_code_agree) {
+  const Sha256Blocks fast = sha256_of_cpu();
+  if (fast == nullptr) return;  // KnownAnswers tested the portable code
+  const RandomStream stream{7, RandomDomain::Noise, 0, 1};
+  std::vector<std::uint8_t> bytes(64 * 40 + 3);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(stream.uniform(i) * 256);
+  for (std::size_t blocks = 0; blocks <= 40; ++blocks) {
+    std::array<std::uint32_t, 8> a, b;
+    for (std::size_t i = 0; i < 8; ++i) a[i] = b[i] = static_cast<std::uint32_t>(0x9e3779b9u * (i + blocks));
+    sha256_portable(a.data(), bytes.data() + blocks % 4, blocks);  // any alignment
+    fast(b.data(), bytes.data() + blocks % 4, blocks);
+    EXPECT_EQ(a, b) << blocks;
   }
 }
 

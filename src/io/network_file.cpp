@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "dtypes/packing.h"
+#include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_tensors.h"
 
@@ -76,6 +77,9 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   LOOM_TRY_VOID(reader.verify());  // gaps too: every section is read anyway
   LOOM_TRY(const auto spec, reader.section("network"));
   options.initialise = false;
+  constexpr std::string_view kLanguageModel = "{\"transformer\":";  // lm/model_entity.h
+  if (as_text(spec).substr(0, kLanguageModel.size()) == kLanguageModel)
+    return fail(Code::Unsupported, "this .entity holds a language model: loom generate, chat, logits, perplexity and inspect read it");
   LOOM_TRY(SpecResult result, network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
   LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(reader));
   std::map<std::string, std::pair<const EntityTensor*, const EntityTensor*>> by_path;  // active, master

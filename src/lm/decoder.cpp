@@ -6,6 +6,7 @@
 
 #include "core/checked.h"
 #include "dtypes/float16.h"
+#include "dtypes/packing.h"
 #include "layers/dense/dense.h"
 #include "layers/embedding/embedding.h"
 #include "layers/mha/mha.h"
@@ -16,21 +17,6 @@
 namespace loom {
 namespace {
 
-bool is_matrix(TensorRole role) {
-  switch (role) {
-    case TensorRole::Embedding:
-    case TensorRole::Q:
-    case TensorRole::K:
-    case TensorRole::V:
-    case TensorRole::O:
-    case TensorRole::Gate:
-    case TensorRole::Up:
-    case TensorRole::Down:
-    case TensorRole::Head: return true;
-    default: return false;
-  }
-}
-
 std::string shape_text(std::span<const std::size_t> shape) {
   std::string text;
   for (const std::size_t d : shape) text += (text.empty() ? "" : " x ") + fmt::format("{}", d);
@@ -38,7 +24,7 @@ std::string shape_text(std::span<const std::size_t> shape) {
 }
 
 Result<std::vector<float>> decode_vector(const SourceTensor& t) {
-  LOOM_TRY(const Matrix m, Matrix::from_source(t.dtype, t.bytes, 1, t.shape[0]));
+  LOOM_TRY(const Matrix m, source_matrix(t));
   std::vector<float> out(t.shape[0]);
   m.decode_row(0, out.data());
   return out;
@@ -122,22 +108,18 @@ class Loader {
 
   Result<void> load_one(std::size_t i) {
     const SourceTensor& t = source_.tensors[i];
-    const bool interleaved = source_.interleaved_qk && has_interleaved_rows("llama", t.place.role);
-    const auto head_dim = static_cast<std::size_t>(source_.config.head_dim);
+    const std::vector<std::uint32_t> order = source_row_order(source_, t);
     if (!is_matrix(t.place.role)) {
       LOOM_TRY(vectors_[i], decode_vector(t));
-      if (interleaved) {
+      if (!order.empty()) {
         std::vector<float> half_split(vectors_[i].size());
-        for (std::size_t r = 0; r < half_split.size(); ++r) half_split[r] = vectors_[i][gguf_row(r, head_dim)];
+        for (std::size_t r = 0; r < half_split.size(); ++r) half_split[r] = vectors_[i][order[r]];
         vectors_[i] = std::move(half_split);
       }
       return {};
     }
-    std::vector<std::uint32_t> order;
-    if (interleaved)
-      for (std::size_t r = 0; r < t.shape[0]; ++r) order.push_back(static_cast<std::uint32_t>(gguf_row(r, head_dim)));
     const bool convert = options_.dtype && *options_.dtype != t.dtype;
-    LOOM_TRY(Matrix m, Matrix::from_source(t.dtype, t.bytes, t.shape[0], t.shape[1], order, convert ? nullptr : panels_));
+    LOOM_TRY(Matrix m, source_matrix(t, order, convert ? nullptr : panels_));
     if (convert) {
       LOOM_TRY(m, converted(m, *options_.dtype, panels_));
     }
@@ -243,6 +225,36 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
 }
 
 }  // namespace
+
+bool is_matrix(TensorRole role) {
+  switch (role) {
+    case TensorRole::Embedding:
+    case TensorRole::Q:
+    case TensorRole::K:
+    case TensorRole::V:
+    case TensorRole::O:
+    case TensorRole::Gate:
+    case TensorRole::Up:
+    case TensorRole::Down:
+    case TensorRole::Head: return true;
+    default: return false;
+  }
+}
+
+std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& t) {
+  std::vector<std::uint32_t> order;
+  if (!source.interleaved_qk || !has_interleaved_rows("llama", t.place.role)) return order;
+  const auto head_dim = static_cast<std::size_t>(source.config.head_dim);
+  for (std::size_t r = 0; r < t.shape[0]; ++r) order.push_back(static_cast<std::uint32_t>(gguf_row(r, head_dim)));
+  return order;
+}
+
+Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool) {
+  const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
+  if (!t.packed) return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order, std::move(pool));
+  LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros));
+  return Matrix::from_quantized(codes, std::move(pool));
+}
 
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {
   const ModelConfig& c = source.config;

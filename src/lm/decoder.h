@@ -12,6 +12,7 @@
 
 #include "core/file.h"
 #include "core/thread_pool.h"
+#include "dtypes/matrix.h"
 #include "lm/model_config.h"
 #include "lm/tensor_names.h"
 #include "network/network.h"
@@ -25,6 +26,9 @@ struct SourceTensor {
   std::vector<std::size_t> shape;          // outermost first
   std::span<const std::byte> bytes;
   std::shared_ptr<const MappedFile> file;  // its pages are given back once repacked; may be null
+  // Of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or blocks as a GGUF has them.
+  std::optional<ScaleSpan> packed = std::nullopt;
+  std::span<const std::byte> scales = {}, zeros = {};
 };
 
 struct DecoderSource {
@@ -32,6 +36,13 @@ struct DecoderSource {
   std::vector<SourceTensor> tensors;
   bool interleaved_qk = false;             // rows of q and k stand as GGUF's llama files have them (engine F-41)
 };
+
+// The tensor's values as kernels take them; a vector is one row. `row_order`, if given, names the source row of each row.
+Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr);
+// Where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
+std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& tensor);
+// Whether a role takes the model's type; the others stay f32.
+bool is_matrix(TensorRole role);
 
 struct DecoderOptions {
   std::optional<DType> dtype;              // quantise matrices to this type on load; absent: as stored

@@ -7,14 +7,20 @@
 #include "core/fp_environment.h"
 #include "io/gguf/gguf.h"
 #include "io/safetensors/safetensors.h"
+#include "lm/model_entity.h"
 
 namespace loom {
 namespace {
 
 constexpr std::string_view kSupported =
-    "GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face folders of model types llama, "
+    "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face "
+    "folders of model types llama, "
     "mistral, "
     "qwen2 and qwen3";
+
+bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
 
 // ---- GGUF ----
 
@@ -41,7 +47,7 @@ std::vector<std::string> texts(const GgufFile& file, std::string_view key) {
   return list ? std::vector<std::string>(list->begin(), list->end()) : std::vector<std::string>();
 }
 
-Result<text::Tokenizer> gguf_tokenizer(const GgufFile& file) {
+Result<text::VocabSpec> gguf_vocab(const GgufFile& file) {
   text::VocabSpec spec;
   spec.model = text_value(file, "tokenizer.ggml.model");
   spec.pre = text_value(file, "tokenizer.ggml.pre");
@@ -65,7 +71,7 @@ Result<text::Tokenizer> gguf_tokenizer(const GgufFile& file) {
   spec.add_sep = flag(file, "tokenizer.ggml.add_sep_token");
   spec.add_space_prefix = flag(file, "tokenizer.ggml.add_space_prefix");
   spec.remove_extra_whitespaces = flag(file, "tokenizer.ggml.remove_extra_whitespaces");
-  return text::Tokenizer::from_vocab(std::move(spec));
+  return spec;
 }
 
 Result<DecoderSource> gguf_source(const GgufFile& file) {
@@ -140,21 +146,44 @@ std::string template_setting(const Json& config) {
   return {};
 }
 
-Result<std::shared_ptr<const text::Tokenizer>> tokenizer_file(const std::string& path) {
-  LOOM_TRY(const std::string json, read_text_file(path));
-  auto tokenizer = text::Tokenizer::from_json(json);
-  if (!tokenizer) return at(path, std::move(tokenizer).error());
-  return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
+Result<ModelContents> folder_contents(const std::string& folder) {
+  ModelContents all;
+  all.format = "huggingface";
+  LOOM_TRY(all.source, folder_source(folder));
+  all.tokenizer_place = folder + "/tokenizer.json";
+  if (is_file(all.tokenizer_place)) {
+    LOOM_TRY(all.tokenizer_json, read_text_file(all.tokenizer_place));
+  }
+  all.bos_token = all.eos_token = std::string();
+  if (const std::string path = folder + "/tokenizer_config.json"; is_file(path)) {
+    LOOM_TRY(const Json config, read_json(path));
+    all.bos_token = token_setting(config, "bos_token");
+    all.eos_token = token_setting(config, "eos_token");
+    all.chat_template = template_setting(config);
+  }
+  if (const std::string path = folder + "/chat_template.jinja"; is_file(path)) {
+    LOOM_TRY(all.chat_template, read_text_file(path, std::size_t{16} << 20));
+  }
+  return all;
 }
 
-// ---- both ----
+Result<ModelContents> gguf_contents(const std::string& path) {
+  ModelContents all;
+  all.format = "gguf";
+  LOOM_TRY(const GgufFile file, GgufFile::open(path));
+  LOOM_TRY(all.source, gguf_source(file));
+  LOOM_TRY(all.vocab, gguf_vocab(file));
+  all.tokenizer_place = path;
+  all.chat_template = text_value(file, "tokenizer.chat_template");
+  return all;
+}
 
-Result<void> set_template(LanguageModel& model, std::string source) {
-  if (source.empty()) return {};
-  auto parsed = ChatTemplate::parse(std::move(source));
-  if (!parsed) return at("chat template", std::move(parsed).error());
-  model.chat_template = std::move(*parsed);
-  return {};
+// ---- all ----
+
+Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& json, std::optional<text::VocabSpec> vocab, const std::string& place) {
+  auto tokenizer = vocab ? text::Tokenizer::from_vocab(*std::move(vocab)) : text::Tokenizer::from_json(json);
+  if (!tokenizer) return at(place, std::move(tokenizer).error());
+  return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
 }
 
 std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t> id) {
@@ -163,36 +192,28 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
   return tokenizer.decode(one, {.skip_special_tokens = false});
 }
 
-Result<void> load_gguf(LanguageModel& model, const ModelOptions& options, ThreadPool& pool) {
-  LOOM_TRY(const GgufFile file, GgufFile::open(model.path));
-  LOOM_TRY(const DecoderSource source, gguf_source(file));
-  LOOM_TRY(DecoderModel decoder, build_decoder(source, pool, options.decoder));
+Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
+  LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
   model.decoder = std::make_shared<const DecoderModel>(std::move(decoder));
-  LOOM_TRY(text::Tokenizer tokenizer, gguf_tokenizer(file));
-  model.tokenizer = std::make_shared<const text::Tokenizer>(std::move(tokenizer));
-  model.bos_token = text_of(*model.tokenizer, model.tokenizer->bos());
-  model.eos_token = text_of(*model.tokenizer, model.tokenizer->eos());
-  return set_template(model, text_value(file, "tokenizer.chat_template"));
+  if (all.vocab || !all.tokenizer_json.empty()) {
+    LOOM_TRY(model.tokenizer, tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place));
+  }
+  const auto special = [&](const std::optional<std::string>& text, auto id) {
+    return text ? *text : model.tokenizer ? text_of(*model.tokenizer, id(*model.tokenizer)) : std::string();
+  };
+  model.bos_token = special(all.bos_token, [](const text::Tokenizer& t) { return t.bos(); });
+  model.eos_token = special(all.eos_token, [](const text::Tokenizer& t) { return t.eos(); });
+  if (all.chat_template.empty()) return {};
+  auto parsed = ChatTemplate::parse(std::move(all.chat_template));
+  if (!parsed) return at("chat template", std::move(parsed).error());
+  model.chat_template = std::move(*parsed);
+  return {};
 }
 
-Result<void> load_folder(LanguageModel& model, const ModelOptions& options, ThreadPool& pool) {
-  LOOM_TRY(const DecoderSource source, folder_source(model.path));
-  LOOM_TRY(DecoderModel decoder, build_decoder(source, pool, options.decoder));
-  model.decoder = std::make_shared<const DecoderModel>(std::move(decoder));
-  if (is_file(model.path + "/tokenizer.json")) {
-    LOOM_TRY(model.tokenizer, tokenizer_file(model.path + "/tokenizer.json"));
-  }
-  std::string source_text;
-  if (const std::string path = model.path + "/tokenizer_config.json"; is_file(path)) {
-    LOOM_TRY(const Json config, read_json(path));
-    model.bos_token = token_setting(config, "bos_token");
-    model.eos_token = token_setting(config, "eos_token");
-    source_text = template_setting(config);
-  }
-  if (const std::string path = model.path + "/chat_template.jinja"; is_file(path)) {
-    LOOM_TRY(source_text, read_text_file(path, std::size_t{16} << 20));
-  }
-  return set_template(model, std::move(source_text));
+// An error that names the path once.
+Error with_path(const std::string& path, Error error) {
+  if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
+  return error;
 }
 
 }  // namespace
@@ -203,33 +224,35 @@ Result<ModelFormat> model_format(const std::string& path) {
     return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kSupported);
   }
   LOOM_TRY(const auto file, MappedFile::open(path));
-  if (file->bytes().size() >= 4 && std::memcmp(file->bytes().data(), "GGUF", 4) == 0) return ModelFormat::Gguf;
+  if (begins_with(file->bytes(), "GGUF")) return ModelFormat::Gguf;
+  if (begins_with(file->bytes(), "ENTITY")) {
+    if (is_model_entity(path)) return ModelFormat::Entity;
+    return fail(Code::Unsupported, "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
+  }
   return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path, kSupported);
 }
 
-Result<DecoderSource> read_source(const std::string& path) {
+Result<ModelContents> read_model(const std::string& path) {
   LOOM_TRY(const ModelFormat format, model_format(path));
-  if (format == ModelFormat::HuggingFace) return folder_source(path);
-  auto file = GgufFile::open(path);
-  if (!file) return tl::make_unexpected(std::move(file).error());
-  auto source = gguf_source(*file);
-  if (!source) return at(path, std::move(source).error());
-  return source;
+  auto all = format == ModelFormat::Gguf ? gguf_contents(path) : format == ModelFormat::Entity ? read_model_entity(path) : folder_contents(path);
+  if (!all) return tl::make_unexpected(with_path(path, std::move(all).error()));
+  return all;
+}
+
+Result<DecoderSource> read_source(const std::string& path) {
+  LOOM_TRY(ModelContents all, read_model(path));
+  return std::move(all.source);
 }
 
 Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options) {
   const FpEnvironment environment;
   const auto begin = std::chrono::steady_clock::now();
-  LOOM_TRY(const ModelFormat format, model_format(path));
+  LOOM_TRY(ModelContents all, read_model(path));
   LOOM_TRY(const auto pool, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
   LanguageModel model;
   model.path = path;
-  model.format = format == ModelFormat::Gguf ? "gguf" : "huggingface";
-  auto loaded = format == ModelFormat::Gguf ? load_gguf(model, options, *pool) : load_folder(model, options, *pool);
-  if (!loaded) {
-    Error error = std::move(loaded).error();
-    return error.message.rfind(path, 0) == 0 ? tl::make_unexpected(std::move(error)) : at(path, std::move(error));
-  }
+  model.format = all.format;
+  if (auto built = build(model, std::move(all), options, *pool); !built) return tl::make_unexpected(with_path(path, std::move(built).error()));
   for (const std::int64_t id : model.decoder->config.eos_token_ids) model.stop_ids.push_back(static_cast<std::int32_t>(id));
   if (model.tokenizer && model.tokenizer->eos()) model.stop_ids.push_back(*model.tokenizer->eos());
   std::sort(model.stop_ids.begin(), model.stop_ids.end());
@@ -239,14 +262,26 @@ Result<LanguageModel> load_language_model(const std::string& path, const ModelOp
 }
 
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
-  if (is_directory(path)) return tokenizer_file(path + "/tokenizer.json");
+  std::string place = path, json;
+  std::optional<text::VocabSpec> vocab;
+  if (is_directory(path)) {
+    place += "/tokenizer.json";
+    LOOM_TRY(json, read_text_file(place));
+    return tokenizer_of(json, std::nullopt, place);
+  }
   LOOM_TRY(const auto file, MappedFile::open(path));
-  if (file->bytes().size() < 4 || std::memcmp(file->bytes().data(), "GGUF", 4) != 0) return tokenizer_file(path);
-  auto gguf = GgufFile::parse(file);
-  if (!gguf) return at(path, std::move(gguf).error());
-  auto tokenizer = gguf_tokenizer(*gguf);
-  if (!tokenizer) return at(path, std::move(tokenizer).error());
-  return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
+  if (begins_with(file->bytes(), "GGUF")) {
+    auto gguf = GgufFile::parse(file);
+    if (!gguf) return at(path, std::move(gguf).error());
+    auto found = gguf_vocab(*gguf);
+    if (!found) return at(path, std::move(found).error());
+    vocab = std::move(*found);
+  } else if (is_model_entity(path)) {
+    LOOM_TRY_VOID(read_entity_tokenizer(path, json, vocab));
+  } else {
+    LOOM_TRY(json, read_text_file(path));
+  }
+  return tokenizer_of(json, std::move(vocab), place);
 }
 
 }  // namespace loom

@@ -1,11 +1,13 @@
 #pragma once
-// A language model as a user knows it: a GGUF file or a Hugging Face folder becomes a network, a tokenizer and a chat template.
+// A language model as a user knows it: a GGUF file, a Hugging Face folder or an .entity becomes a network, a tokenizer and a chat
+// template.
 
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "lm/decoder.h"
+#include "lm/model_contents.h"
 #include "text/template/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -13,7 +15,7 @@ namespace loom {
 
 struct LanguageModel {
   std::string path;
-  std::string format;                               // "gguf" or "huggingface"
+  std::string format;                               // "gguf", "huggingface" or "entity"
   std::shared_ptr<const DecoderModel> decoder;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;        // absent: the model brings none
@@ -28,7 +30,7 @@ struct ModelOptions {
 };
 
 // What a path holds, without building it.
-enum class ModelFormat { Gguf, HuggingFace };
+enum class ModelFormat { Gguf, HuggingFace, Entity };
 // NotFound, or Unsupported with what was found and what is read.
 Result<ModelFormat> model_format(const std::string& path);
 
@@ -38,5 +40,7 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string&
 
 // Where the tensors come from, for tools that look at a model without running it.
 Result<DecoderSource> read_source(const std::string& path);
+// All that a path holds, for loading it and for writing it in another format. The errors of load_language_model().
+Result<ModelContents> read_model(const std::string& path);
 
 }  // namespace loom

@@ -7,33 +7,37 @@ struct RoleNames {
   TensorRole role;
   bool per_layer;
   std::string_view hf, gguf;  // behind "model.layers.N." and "blk.N." for the roles of a layer
+  std::string_view path, weight;  // in the network of build_decoder(), below the cell
 };
 
+constexpr std::string_view kAttentionNorm = "sequential_layers.0.sequential_layers.0", kAttention = "sequential_layers.0.sequential_layers.1",
+                           kMlpNorm = "sequential_layers.1.sequential_layers.0", kMlp = "sequential_layers.1.sequential_layers.1";
+
 constexpr RoleNames kRoles[] = {
-    {TensorRole::Embedding, false, "model.embed_tokens.weight", "token_embd.weight"},
-    {TensorRole::AttentionNorm, true, "input_layernorm.weight", "attn_norm.weight"},
-    {TensorRole::Q, true, "self_attn.q_proj.weight", "attn_q.weight"},
-    {TensorRole::K, true, "self_attn.k_proj.weight", "attn_k.weight"},
-    {TensorRole::V, true, "self_attn.v_proj.weight", "attn_v.weight"},
-    {TensorRole::O, true, "self_attn.o_proj.weight", "attn_output.weight"},
-    {TensorRole::QBias, true, "self_attn.q_proj.bias", "attn_q.bias"},
-    {TensorRole::KBias, true, "self_attn.k_proj.bias", "attn_k.bias"},
-    {TensorRole::VBias, true, "self_attn.v_proj.bias", "attn_v.bias"},
-    {TensorRole::OBias, true, "self_attn.o_proj.bias", "attn_output.bias"},
-    {TensorRole::QNorm, true, "self_attn.q_norm.weight", "attn_q_norm.weight"},
-    {TensorRole::KNorm, true, "self_attn.k_norm.weight", "attn_k_norm.weight"},
-    {TensorRole::FfnNorm, true, "post_attention_layernorm.weight", "ffn_norm.weight"},
-    {TensorRole::Gate, true, "mlp.gate_proj.weight", "ffn_gate.weight"},
-    {TensorRole::Up, true, "mlp.up_proj.weight", "ffn_up.weight"},
-    {TensorRole::Down, true, "mlp.down_proj.weight", "ffn_down.weight"},
-    {TensorRole::GateBias, true, "mlp.gate_proj.bias", "ffn_gate.bias"},
-    {TensorRole::UpBias, true, "mlp.up_proj.bias", "ffn_up.bias"},
-    {TensorRole::DownBias, true, "mlp.down_proj.bias", "ffn_down.bias"},
-    {TensorRole::FinalNorm, false, "model.norm.weight", "output_norm.weight"},
-    {TensorRole::Head, false, "lm_head.weight", "output.weight"},
-    {TensorRole::RopeFactors, false, "", "rope_freqs.weight"},
+    {TensorRole::Embedding, false, "model.embed_tokens.weight", "token_embd.weight", "", "table"},
+    {TensorRole::AttentionNorm, true, "input_layernorm.weight", "attn_norm.weight", kAttentionNorm, "gamma"},
+    {TensorRole::Q, true, "self_attn.q_proj.weight", "attn_q.weight", kAttention, "q.weight"},
+    {TensorRole::K, true, "self_attn.k_proj.weight", "attn_k.weight", kAttention, "k.weight"},
+    {TensorRole::V, true, "self_attn.v_proj.weight", "attn_v.weight", kAttention, "v.weight"},
+    {TensorRole::O, true, "self_attn.o_proj.weight", "attn_output.weight", kAttention, "o.weight"},
+    {TensorRole::QBias, true, "self_attn.q_proj.bias", "attn_q.bias", kAttention, "q.bias"},
+    {TensorRole::KBias, true, "self_attn.k_proj.bias", "attn_k.bias", kAttention, "k.bias"},
+    {TensorRole::VBias, true, "self_attn.v_proj.bias", "attn_v.bias", kAttention, "v.bias"},
+    {TensorRole::OBias, true, "self_attn.o_proj.bias", "attn_output.bias", kAttention, "o.bias"},
+    {TensorRole::QNorm, true, "self_attn.q_norm.weight", "attn_q_norm.weight", kAttention, "q_norm"},
+    {TensorRole::KNorm, true, "self_attn.k_norm.weight", "attn_k_norm.weight", kAttention, "k_norm"},
+    {TensorRole::FfnNorm, true, "post_attention_layernorm.weight", "ffn_norm.weight", kMlpNorm, "gamma"},
+    {TensorRole::Gate, true, "mlp.gate_proj.weight", "ffn_gate.weight", kMlp, "gate.weight"},
+    {TensorRole::Up, true, "mlp.up_proj.weight", "ffn_up.weight", kMlp, "up.weight"},
+    {TensorRole::Down, true, "mlp.down_proj.weight", "ffn_down.weight", kMlp, "down.weight"},
+    {TensorRole::GateBias, true, "mlp.gate_proj.bias", "ffn_gate.bias", kMlp, "gate.bias"},
+    {TensorRole::UpBias, true, "mlp.up_proj.bias", "ffn_up.bias", kMlp, "up.bias"},
+    {TensorRole::DownBias, true, "mlp.down_proj.bias", "ffn_down.bias", kMlp, "down.bias"},
+    {TensorRole::FinalNorm, false, "model.norm.weight", "output_norm.weight", "", "gamma"},
+    {TensorRole::Head, false, "lm_head.weight", "output.weight", "", "weight"},
+    {TensorRole::RopeFactors, false, "", "rope_freqs.weight", "", ""},
 };
-constexpr std::string_view kHfLayer = "model.layers.", kGgufLayer = "blk.";
+constexpr std::string_view kHfLayer = "model.layers.", kGgufLayer = "blk.", kCell = "layers.";
 
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
@@ -79,6 +83,32 @@ std::optional<TensorPlace> place_from_hf(std::string_view name) { return find_pl
 std::optional<TensorPlace> place_from_gguf(std::string_view name) { return find_place(name, kGgufLayer, &RoleNames::gguf); }
 std::string hf_name(TensorPlace place) { return full_name(place, kHfLayer, &RoleNames::hf); }
 std::string gguf_name(TensorPlace place) { return full_name(place, kGgufLayer, &RoleNames::gguf); }
+
+NetworkPlace place_in_network(const ModelConfig& c, TensorPlace place) {
+  const std::int64_t cell = place.role == TensorRole::Embedding   ? 0
+                            : place.role == TensorRole::FinalNorm ? c.num_hidden_layers + 1
+                            : place.role == TensorRole::Head      ? c.num_hidden_layers + 2
+                                                                  : place.layer + 1;
+  for (const RoleNames& r : kRoles)
+    if (r.role == place.role && !r.weight.empty())
+      return {fmt::format("{}{}{}{}", kCell, cell, r.path.empty() ? "" : ".", r.path), std::string(r.weight)};
+  return {};
+}
+
+std::optional<TensorPlace> place_from_network(const ModelConfig& c, std::string_view path, std::string_view weight) {
+  if (!starts_with(path, kCell)) return std::nullopt;
+  std::string rest(path.substr(kCell.size()));
+  if (rest.find('.') == rest.npos) rest += '.';
+  std::string_view below = rest;
+  const auto cell = take_layer(below);
+  if (!cell) return std::nullopt;
+  for (const RoleNames& r : kRoles) {
+    const TensorPlace place{r.role, r.per_layer ? *cell - 1 : -1};
+    if (r.weight.empty() || r.weight != weight || r.path != below || (r.per_layer && place.layer >= c.num_hidden_layers)) continue;
+    if (place_in_network(c, place).path == path) return place;
+  }
+  return std::nullopt;
+}
 
 bool is_ignorable_hf(std::string_view name) {
   constexpr std::string_view kOld = "self_attn.rotary_emb.inv_freq";

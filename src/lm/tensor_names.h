@@ -50,6 +50,13 @@ std::optional<TensorPlace> place_from_gguf(std::string_view name);
 std::string hf_name(TensorPlace place);
 std::string gguf_name(TensorPlace place);
 
+// The weight of build_decoder()'s network that holds a tensor, as .entity files name it; empty for rope factors, which belong to the config.
+struct NetworkPlace {
+  std::string path, weight;
+};
+NetworkPlace place_in_network(const ModelConfig& config, TensorPlace place);
+std::optional<TensorPlace> place_from_network(const ModelConfig& config, std::string_view path, std::string_view weight);
+
 // Buffers that old checkpoints store and that follow from the config ("model.layers.0.self_attn.rotary_emb.inv_freq").
 bool is_ignorable_hf(std::string_view name);
 

@@ -592,6 +592,58 @@ TEST_F(Cli, streams_that_are_closed_or_full) {
   EXPECT_TRUE(test::read_all(temp("closed.gguf")) == test::read_all(temp("open.gguf")));
 }
 
+TEST_F(Cli, F_04_a_converted_model_answers_as_its_source) {
+  const std::string out = temp("model.entity");
+  const Json made = json_of(loom({"convert", small(), out, "--json"}));
+  EXPECT_EQ(made["bytes"], test::read_all(out).size());
+  for (const Args& args : {Args{"logits", "-p", "Hello", "--json"}, Args{"generate", "-p", "Hello", "-n", "6", "--json"}}) {
+    Args source = args, converted = args;
+    source.insert(source.begin() + 1, small()), converted.insert(converted.begin() + 1, out);
+    EXPECT_EQ(json_of(loom(source))["hash"], json_of(loom(converted))["hash"]) << args[0];
+  }
+  EXPECT_EQ(json_of(loom({"inspect", out, "--json"}))["architecture"], "llama");
+  EXPECT_EQ(loom({"tokenize", out, "--text", "Hello"}).out, loom({"tokenize", small(), "--text", "Hello"}).out);
+  expect_one_line(loom({"run", out}), "holds a language model");
+  expect_one_line(loom({"convert", small(), temp("model.gguf")}), "must end in .entity");
+  test::write_all(temp("letter.entity"), "Dear");
+  expect_one_line(loom({"convert", small(), temp("letter.entity")}), "not overwritten");
+  expect_one_line(loom({"convert", small(), out, "--dtype", "int3"}), "int3");
+}
+
+TEST_F(Cli, D_21_morph_auto_reads_examples_and_reports) {
+  const std::string net = source_path("examples/demo.json"), data = temp("examples.json"), out = temp("auto.entity");
+  test::write_all(data, R"({"inputs":[[1,2,3,4,5,6,7,8],[8,7,6,5,4,3,2,1],[0,1,0,-1,0,1,0,-1]]})");
+  const Json j = json_of(loom({"morph", net, out, "--auto", "--data", data, "--max-loss", "0.05", "--json"}));
+  EXPECT_LE(j["loss"].get<double>(), 0.05);
+  EXPECT_LT(j["bytes"].get<double>(), j["bytes_float32"].get<double>());
+  EXPECT_EQ(json_of(loom({"inspect", out, "--json"}))["resident_bytes"], j["bytes"]);
+  const std::string never = temp("never.entity");
+  const Args start = {"morph", net, never, "--auto"};
+  expect_one_line(loom(start), "--max-bytes or --max-loss");
+  expect_one_line(loom(start + Args{"--max-loss", "1"}), "--data");
+  expect_one_line(loom(start + Args{"--data", data, "--max-bytes", "10"}), "the smallest this network can be is");
+  expect_one_line(loom(start + Args{"--data", temp("nothing.npz"), "--max-loss", "1"}), "nothing.npz");
+  expect_one_line(loom(start + Args{"--data", data, "--max-loss", "1", "--dtype", "int8"}), "--dtype");
+  expect_one_line(loom({"morph", net, never}), "--dtype");
+  expect_one_line(loom({"morph", net, never, "--dtype", "int8", "--max-loss", "1"}), "belong to --auto");
+  EXPECT_FALSE(is_file(never));
+}
+
+TEST_F(Cli, bench_matrix_times_a_kind_in_every_type) {
+  const Json j = json_of(loom({"bench", "matrix", "--kind", "rmsnorm", "--seconds", "0", "--json", "-t", "2"}));
+  EXPECT_EQ(j["rows"].size(), 2u * kNumTypes);
+  for (const Json& row : j["rows"]) {
+    EXPECT_TRUE(row["same_bits"].get<bool>());
+    EXPECT_NE(row["parity"], "beyond") << row.dump();
+    EXPECT_GE(row["timings"].size(), 2u);
+    EXPECT_LE(row["timings"][0]["least_us"].get<double>(), row["timings"][0]["median_us"].get<double>());
+  }
+  const Outcome csv = loom({"bench", "matrix", "--kind", "reshape", "--pass", "forward", "--seconds", "0", "--csv", "-q", "-t", "1"});
+  EXPECT_EQ(csv.out.rfind("kind,type,pass,isa,", 0), 0u) << csv.out;
+  expect_one_line(loom({"bench", "matrix", "--kind", "nothing"}), "known: avgpool");
+  expect_one_line(loom({"bench"}), "needs a MODEL");
+}
+
 TEST_F(Cli, N_13_no_call_touches_the_network) {
   for (const Args& args : {Args{"generate", small(), "-p", "Hello", "-n", "4", "-t", "2"}, {"chat", small(), "-p", "Hello", "-n", "4"}, {"audit"}}) {
     SCOPED_TRACE(shown(args));

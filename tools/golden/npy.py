@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/npy/*.npy with numpy 2.4.6: one element type each, in the versions, byte orders and orders of axes that Loom reads.
+"""Writes tests/golden/npy/*.npy and *.npz with numpy 2.4.6: one element type each, in the versions, byte orders and orders of axes that Loom reads.
 
 Element k in row-major order is k - 2 (unsigned k, bool k odd), half of it for floats, so the test needs no second copy.
 """
@@ -28,6 +28,8 @@ def main():
             array = np.asfortranarray(array)
         with open(GOLDEN / f"{name}.npy", "wb") as f:
             np.lib.format.write_array(f, array, version=version)
+    np.savez(GOLDEN / "two.npz", inputs=np.arange(6, dtype="<f4").reshape(3, 2), targets=np.array([0, 1, 1], dtype="<i8"))
+    np.savez_compressed(GOLDEN / "compressed.npz", x=np.zeros(3, dtype="<f4"))
 
 
 main()

@@ -1,0 +1,83 @@
+#include "cli/auto_morph_command.h"
+
+#include <cstdio>
+
+#include "cli/tensor_file.h"
+
+namespace loom::cli {
+namespace {
+
+Result<std::vector<DType>> types_of(const std::string& list) {
+  std::vector<DType> types;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    LOOM_TRY(const DType type, dtype_from_name(list.substr(begin, end - begin)));
+    types.push_back(type);
+    begin = end + 1;
+  }
+  return types;
+}
+
+}  // namespace
+
+void add_auto_morph(CLI::App& app, AutoMorphFlags& f) {
+  app.add_flag("--auto", f.automatic, "Choose a type for every layer by what it costs on --data");
+  app.add_option("--data", f.data,
+                 "Examples: FILE.npz (inputs, targets), FILE.npy (inputs), FILE.json ({\"inputs\": .., \"targets\": ..} or inputs)");
+  f.bytes_option = app.add_option("--max-bytes", f.max_bytes, "With --auto: weights in memory, the least loss within them")->check(whole_number());
+  f.loss_option = app.add_option("--max-loss", f.max_loss, "With --auto: the loss that may be reached, in the fewest bytes found");
+  app.add_option("--types", f.types, "With --auto: types to choose from, as int8,int4 (default: all 21)");
+}
+
+Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, const CommonOptions& common) {
+  const bool bytes = f.bytes_option->count() > 0, loss = f.loss_option->count() > 0;
+  if (bytes == loss) return fail(Code::InvalidArgument, "--auto needs either --max-bytes or --max-loss");
+  if (f.data.empty()) return fail(Code::InvalidArgument, "--auto needs --data FILE: what a type costs is measured on it");
+  LOOM_TRY(Examples examples, read_examples(f.data));
+  AutoMorphData data{std::move(examples.inputs.values), examples.inputs.shape, std::move(examples.targets.values)};
+  AutoMorphOptions options;
+  if (bytes) options.max_bytes = f.max_bytes;
+  if (loss) options.max_loss = f.max_loss;
+  LOOM_TRY(options.types, types_of(f.types));
+  options.threads = common.threads;
+  if (!common.isa.empty()) {
+    LOOM_TRY(options.isa, isa_from_name(common.isa));
+  }
+  watch_interrupts(nullptr);
+  Progress bar("measuring types", common.quiet);
+  options.progress = [&](std::size_t done, std::size_t total) {
+    bar.update(static_cast<double>(done) / static_cast<double>(total), fmt::format("{} of {}", done, total));
+    return !interrupted();
+  };
+  return auto_morph(network, data, options);
+}
+
+void print_report(const AutoMorphReport& r, const std::string& output, const std::string& root, const CommonOptions& common) {
+  if (common.json) {
+    Json rows = Json::array();
+    for (const AutoMorphRow& row : r.rows)
+      rows.push_back(
+          Json{{"path", row.path}, {"kind", row.kind}, {"dtype", name(row.dtype)}, {"bytes", row.bytes}, {"loss_increase", row.loss_increase}});
+    print_json(Json{{"output", output},
+                    {"root_hash", root},
+                    {"loss_name", r.loss_name},
+                    {"loss_float32", r.loss_before},
+                    {"loss", r.loss},
+                    {"bytes_float32", r.bytes_before},
+                    {"bytes", r.bytes},
+                    {"measurements", r.measurements},
+                    {"layers", std::move(rows)}});
+    return;
+  }
+  if (common.quiet) return;
+  std::size_t widest = 5;
+  for (const AutoMorphRow& row : r.rows) widest = std::max(widest, row.path.size());
+  std::printf("%-*s  %-12s %-9s %12s  %s\n", static_cast<int>(widest), "layer", "kind", "type", "bytes", "loss increase alone");
+  for (const AutoMorphRow& row : r.rows)
+    std::printf("%-*s  %-12s %-9s %12zu  %.6g\n", static_cast<int>(widest), row.path.c_str(), row.kind.c_str(), std::string(name(row.dtype)).c_str(),
+                row.bytes, row.loss_increase);
+  std::printf("%s: %zu bytes in memory (float32 %zu), %s %.6g (float32 %.6g), %zu measurements, root hash %s\n", output.c_str(), r.bytes,
+              r.bytes_before, std::string(r.loss_name).c_str(), r.loss, r.loss_before, r.measurements, root.c_str());
+}
+
+}  // namespace loom::cli

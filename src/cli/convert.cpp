@@ -1,0 +1,58 @@
+// convert: a language model of any format as one .entity file.
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "io/entity/entity.h"
+#include "lm/model_entity.h"
+
+namespace loom::cli {
+namespace {
+
+struct Options {
+  CommonOptions common;
+  std::string model, output;
+};
+
+Result<int> run_convert(const Options& o) {
+  if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
+  if (is_file(o.output) && !EntityReader::open(o.output))
+    return fail(Code::InvalidArgument, "{}: exists and is no .entity; not overwritten", o.output);
+  ModelEntityOptions options;
+  options.threads = o.common.threads;
+  if (!o.common.dtype.empty()) {
+    LOOM_TRY(options.dtype, dtype_from_name(o.common.dtype));
+  }
+  watch_interrupts(nullptr);
+  LOOM_TRY(const ModelContents model, read_model(o.model));
+  Digest root{};
+  {
+    Progress bar("converting", o.common.quiet);
+    options.progress = [&](std::size_t done, std::size_t total) {
+      bar.update(static_cast<double>(done) / static_cast<double>(total));
+      return !interrupted();
+    };
+    LOOM_TRY(root, write_model_entity(o.output, model, options));
+  }
+  LOOM_TRY(const auto written, MappedFile::open(o.output));
+  if (o.common.json)
+    print_json(Json{{"output", o.output}, {"bytes", written->bytes().size()}, {"tensors", model.source.tensors.size()}, {"root_hash", to_hex(root)}});
+  else if (!o.common.quiet)
+    std::printf("%s: %.1f MB, root hash %s\n", o.output.c_str(), static_cast<double>(written->bytes().size()) / 1e6, to_hex(root).c_str());
+  return kOk;
+}
+
+}  // namespace
+
+Run convert_command(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
+  app.add_option("OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
+  app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
+  app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
+  app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  return [o] { return finish(run_convert(*o)); };
+}
+
+}  // namespace loom::cli

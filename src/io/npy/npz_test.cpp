@@ -1,0 +1,48 @@
+#include "io/npy/npz.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "io/hostile_test.h"
+
+namespace loom {
+namespace {
+
+std::vector<std::byte> golden(const char* name) { return bytes_of_file(std::string(LOOM_SOURCE_DIR "/tests/golden/npy/") + name); }
+
+TEST(Npz, F_01_reads_what_numpy_saves) {  // tools/golden/npy.py
+  const auto arrays = parse_npz(golden("two.npz"));
+  ASSERT_TRUE(arrays) << arrays.error().message;
+  ASSERT_EQ(arrays->size(), 2u);
+  const NpyArray& x = arrays->at("inputs");
+  EXPECT_EQ(x.shape, (std::vector<std::size_t>{3, 2}));
+  float last = 0;
+  std::memcpy(&last, x.bytes.data() + 5 * sizeof last, sizeof last);
+  EXPECT_EQ(last, 5.0f);
+  EXPECT_EQ(arrays->at("targets").dtype, DType::int64);
+}
+
+TEST(Npz, F_01_compressed_archives_say_so) {
+  const auto arrays = parse_npz(golden("compressed.npz"));
+  ASSERT_FALSE(arrays);
+  EXPECT_EQ(arrays.error().code, Code::Unsupported);
+  EXPECT_NE(arrays.error().message.find("numpy.savez"), std::string::npos);
+}
+
+TEST(Npz, F_01_every_cut_is_an_error_and_no_flip_crashes) {
+  const auto good = golden("two.npz");
+  for (std::size_t n = 0; n < good.size(); ++n) EXPECT_FALSE(parse_npz(std::span(good).first(n))) << n;
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < good.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      auto bad = good;
+      bad[i] ^= static_cast<std::byte>(1 << bit);
+      found += !parse_npz(bad);
+    }
+  EXPECT_GT(found, good.size() * 8 / 2);  // names, times and local headers are free; contents are under a checksum
+  EXPECT_EQ(read_npz("/nowhere.npz").error().code, Code::NotFound);
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,24 @@
+#pragma once
+// A language model as its file has it, before anything is built. The tensors point into the map that they keep alive.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lm/decoder.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace loom {
+
+struct ModelContents {
+  std::string format;                     // "gguf", "huggingface" or "entity"
+  DecoderSource source;
+  std::string tokenizer_json;             // text of a tokenizer.json,
+  std::optional<text::VocabSpec> vocab;   // or the vocabulary of a GGUF; neither: the model brings none
+  std::string tokenizer_place;            // file of the tokenizer, for messages
+  std::string chat_template;              // empty: none
+  // Texts for the template; absent: those of the tokenizer's own ids.
+  std::optional<std::string> bos_token, eos_token;
+};
+
+}  // namespace loom

@@ -1,0 +1,265 @@
+#include "lm/model_entity.h"
+
+#include <atomic>
+
+#include "io/byte_reader.h"
+#include "io/entity/entity_tensors.h"
+#include "lm/entity_fields.h"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kModelStart = "{\"transformer\":";  // canonical JSON: one key, no spaces
+constexpr std::uint32_t kTokenizerJson = 0, kVocabulary = 1;   // indices of "tokenize"
+
+bool has_scales_or_zeros(DType t) { return !is_block_format(t) && (has_scales(t) || has_zero_points(t)); }
+
+// One tensor on its way into a file.
+class Packer {
+ public:
+  Packer(const DecoderSource& source, const SourceTensor& tensor, std::optional<DType> wanted) : source_(source), tensor_(tensor) {
+    dtype_ = !is_matrix(tensor.place.role) ? DType::float32 : wanted.value_or(tensor.dtype);
+  }
+  DType dtype() const { return dtype_; }
+  const SourceTensor& tensor() const { return tensor_; }
+
+  Result<PackedMatrix> packed() const {
+    auto made = pack_all();
+    if (!made) return at(tensor_.name, std::move(made).error());
+    if (tensor_.file) tensor_.file->release(tensor_.bytes);
+    return made;
+  }
+
+ private:
+  Result<PackedMatrix> pack_all() const {
+    const std::vector<std::uint32_t> order = source_row_order(source_, tensor_);
+    const bool vector = tensor_.shape.size() == 1;
+    LOOM_TRY(const Matrix m, source_matrix(tensor_, order));
+    if (is_block_format(dtype_) && tensor_.dtype == dtype_) return PackedMatrix{blocks(order), {}, {}};
+    if (!vector && tensor_.dtype == dtype_) {
+      LOOM_TRY(const QuantizedMatrix q, m.to_quantized());
+      return pack(q);
+    }
+    std::vector<float> values(m.rows() * m.cols());
+    for (std::size_t r = 0; r < m.rows(); ++r) m.decode_row(r, values.data() + r * m.cols());
+    if (vector && !order.empty()) {
+      std::vector<float> half_split(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) half_split[i] = values[order[i]];
+      values = std::move(half_split);
+    }
+    if (!is_block_format(dtype_)) {
+      LOOM_TRY(const QuantizedMatrix q, quantize(dtype_, values, m.rows(), m.cols()));
+      return pack(q);
+    }
+    LOOM_TRY(const std::size_t stride, row_bytes(dtype_, m.cols()));
+    PackedMatrix out;
+    out.codes.resize(stride * m.rows());
+    for (std::size_t r = 0; r < m.rows(); ++r) {
+      LOOM_TRY_VOID(encode_row(dtype_, std::span(values).subspan(r * m.cols(), m.cols()), out.codes.data() + r * stride));
+    }
+    return out;
+  }
+
+  std::vector<std::byte> blocks(std::span<const std::uint32_t> order) const {
+    if (order.empty()) return {tensor_.bytes.begin(), tensor_.bytes.end()};
+    const std::size_t stride = tensor_.bytes.size() / tensor_.shape[0];
+    std::vector<std::byte> out;
+    out.reserve(tensor_.bytes.size());
+    for (const std::uint32_t r : order) {
+      const auto row = tensor_.bytes.subspan(r * stride, stride);
+      out.insert(out.end(), row.begin(), row.end());
+    }
+    return out;
+  }
+
+  const DecoderSource& source_;
+  const SourceTensor& tensor_;
+  DType dtype_;
+};
+
+// All tensors: scales must be known before the file is laid out, so types that have them are packed at once and kept; the others are
+// made when their turn to be written has come.
+class Tensors {
+ public:
+  Tensors(const ModelContents& model, const ModelEntityOptions& options) : options_(options) {
+    for (const SourceTensor& t : model.source.tensors)
+      if (t.place.role != TensorRole::RopeFactors) packers_.emplace_back(model.source, t, options.dtype);  // the config holds those
+    kept_.resize(packers_.size());
+  }
+
+  Result<void> pack_scaled(ThreadPool& pool) {
+    std::vector<std::optional<Error>> errors(packers_.size());
+    std::atomic<bool> stop{false};
+    pool.run(packers_.size(), [&](std::size_t i, int worker) {
+      if (stop || !has_scales_or_zeros(packers_[i].dtype())) return;
+      auto made = packers_[i].packed();
+      if (made)
+        kept_[i] = std::move(*made);
+      else
+        errors[i] = std::move(made).error();
+      const std::size_t done = done_.fetch_add(1) + 1;
+      if (worker == 0 && !tell(done) && !errors[i]) errors[i] = cancelled();
+      if (errors[i]) stop = true;
+    });
+    for (auto& error : errors)
+      if (error) return tl::make_unexpected(*std::move(error));
+    return {};
+  }
+
+  Result<std::vector<EntityTensor>> entries(const ModelConfig& config) {
+    std::vector<EntityTensor> out;
+    for (std::size_t i = 0; i < packers_.size(); ++i) {
+      const SourceTensor& t = packers_[i].tensor();
+      EntityTensor e;
+      NetworkPlace place = place_in_network(config, t.place);
+      e.path = std::move(place.path), e.weight = std::move(place.weight);
+      e.dtype = packers_[i].dtype();
+      LOOM_TRY(e.shape, Shape::create(t.shape));
+      if (!is_block_format(e.dtype)) e.span = resolved(e.dtype, t.packed && t.dtype == e.dtype ? *t.packed : ScaleSpan{});
+      if (has_scales_or_zeros(e.dtype)) {
+        e.codes = kept_[i].codes, e.scales = kept_[i].scales, e.zeros = kept_[i].zeros;
+      } else {
+        e.make_codes = [this, i]() -> Result<std::vector<std::byte>> {
+          if (!tell(done_.fetch_add(1) + 1)) return tl::make_unexpected(cancelled());
+          LOOM_TRY(PackedMatrix made, packers_[i].packed());
+          return std::move(made.codes);
+        };
+      }
+      out.push_back(std::move(e));
+    }
+    return out;
+  }
+
+ private:
+  static Error cancelled() { return {Code::Cancelled, "interrupted; nothing was written"}; }
+  bool tell(std::size_t done) const { return !options_.progress || options_.progress(std::min(done, packers_.size()), packers_.size()); }
+
+  const ModelEntityOptions& options_;
+  std::vector<Packer> packers_;
+  std::vector<PackedMatrix> kept_;
+  std::atomic<std::size_t> done_{0};
+};
+
+Result<Json> section_json(const EntityReader& file, std::string_view kind, std::uint32_t index = 0) {
+  LOOM_TRY(const auto bytes, file.section(kind, index));
+  auto json = parse_json(as_text(bytes));
+  if (!json) return at(fmt::format("section \"{}\"", kind), std::move(json).error());
+  return json;
+}
+
+Result<SourceTensor> source_of(const ModelConfig& config, const EntityTensor& t, const std::shared_ptr<const MappedFile>& map) {
+  const auto place = place_from_network(config, t.path, t.weight);
+  if (!place || t.role != EntityRole::Active)
+    return fail(Code::CorruptData, "tensor \"{}\" of \"{}\" has no place in the model", printable(t.weight), printable(t.path));
+  SourceTensor s{hf_name(*place), *place, t.dtype, {t.shape.extents().begin(), t.shape.extents().end()}, t.codes, map};
+  const std::size_t rank = is_matrix(place->role) ? 2 : 1;
+  if (t.shape.rank() != rank) return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected {}", s.name, t.shape.rank(), rank);
+  // Rows of plain floats without filling lie as an array would.
+  const bool array = is_block_format(t.dtype) || (!has_scales_or_zeros(t.dtype) && t.shape.cols() % 32 == 0);
+  if (!array) s.packed = t.span, s.scales = t.scales, s.zeros = t.zeros;
+  return s;
+}
+
+Result<void> read_tokenizer(const EntityReader& file, std::string& tokenizer_json, std::optional<text::VocabSpec>& vocab) {
+  if (file.find("tokenize", kTokenizerJson)) {
+    LOOM_TRY(const auto bytes, file.section("tokenize", kTokenizerJson));
+    tokenizer_json = as_text(bytes);
+    return {};
+  }
+  if (!file.find("tokenize", kVocabulary)) return {};
+  LOOM_TRY(const Json json, section_json(file, "tokenize", kVocabulary));
+  auto read = vocab_from_entity(json);
+  if (!read) return at("section \"tokenize\"", std::move(read).error());
+  vocab = std::move(*read);
+  return {};
+}
+
+}  // namespace
+
+Result<Digest> write_model_entity(const std::string& path, const ModelContents& model, const ModelEntityOptions& options) {
+  EntityWriter writer;
+  LOOM_TRY(std::string network, dump_canonical(Json{{"transformer", config_to_entity(model.source.config)}}));
+  LOOM_TRY_VOID(writer.add_text("network", 0, kSectionMandatory, std::move(network)));
+  if (!model.tokenizer_json.empty()) {
+    LOOM_TRY_VOID(writer.add("tokenize", kTokenizerJson, 0, std::as_bytes(std::span(model.tokenizer_json))));
+  } else if (model.vocab) {
+    auto vocab = dump_canonical(vocab_to_entity(*model.vocab));
+    if (!vocab) return at("the vocabulary", std::move(vocab).error());
+    LOOM_TRY_VOID(writer.add_text("tokenize", kVocabulary, 0, std::move(*vocab)));
+  }
+  if (!model.chat_template.empty()) {
+    LOOM_TRY_VOID(writer.add("template", 0, 0, std::as_bytes(std::span(model.chat_template))));
+  }
+  Json metadata = Json::object();
+  if (model.bos_token) metadata["bos_token"] = *model.bos_token;
+  if (model.eos_token) metadata["eos_token"] = *model.eos_token;
+  if (!metadata.empty()) {
+    LOOM_TRY(std::string text, dump_canonical(metadata));
+    LOOM_TRY_VOID(writer.add_text("metadata", 0, 0, std::move(text)));
+  }
+  Tensors tensors(model, options);
+  {
+    LOOM_TRY(const auto pool, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+    LOOM_TRY_VOID(tensors.pack_scaled(*pool));
+  }
+  LOOM_TRY(auto entries, tensors.entries(model.source.config));
+  LOOM_TRY_VOID(add_entity_tensors(writer, std::move(entries)));
+  return writer.write(path);
+}
+
+bool is_model_entity(const std::string& path) {
+  const auto file = EntityReader::open(path);
+  if (!file) return false;
+  const auto network = file->section("network");
+  return network && as_text(*network).substr(0, kModelStart.size()) == kModelStart;
+}
+
+Result<ModelContents> read_model_entity(const std::string& path) {
+  LOOM_TRY(const EntityReader file, EntityReader::open(path));
+  auto all = parse_model_entity(file);
+  if (!all) return tl::make_unexpected(std::move(all).error());
+  all->tokenizer_place = path;
+  return all;
+}
+
+Result<ModelContents> parse_model_entity(const EntityReader& file) {
+  LOOM_TRY_VOID(file.verify());
+  ModelContents all;
+  all.format = "entity";
+  LOOM_TRY(const Json network, section_json(file, "network"));
+  const Json* transformer = find(network, "transformer");
+  if (!transformer || network.size() != 1) return fail(Code::Unsupported, "the file holds no language model");
+  auto config = config_from_entity(*transformer);
+  if (!config) return at("section \"network\": /transformer", std::move(config).error());
+  all.source.config = std::move(*config);
+  LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(file));
+  for (const EntityTensor& t : tensors) {
+    LOOM_TRY(SourceTensor source, source_of(all.source.config, t, file.file()));
+    all.source.tensors.push_back(std::move(source));
+  }
+  LOOM_TRY_VOID(read_tokenizer(file, all.tokenizer_json, all.vocab));
+  all.tokenizer_place = "section \"tokenize\"";
+  if (file.find("template")) {
+    LOOM_TRY(const auto text, file.section("template"));
+    all.chat_template = as_text(text);
+  }
+  if (!file.find("metadata")) return all;
+  LOOM_TRY(const Json metadata, section_json(file, "metadata"));
+  for (const auto& [key, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)})
+    if (const Json* value = find(metadata, key)) {
+      const std::string* text = as_string(*value);
+      if (!text) return fail(Code::CorruptData, "section \"metadata\": /{}: expected a text", key);
+      *to = *text;
+    }
+  return all;
+}
+
+Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json, std::optional<text::VocabSpec>& vocab) {
+  LOOM_TRY(const EntityReader file, EntityReader::open(path));
+  auto read = read_tokenizer(file, tokenizer_json, vocab);
+  if (!read) return at(path, std::move(read).error());
+  if (tokenizer_json.empty() && !vocab) return fail(Code::NotFound, "{}: the model brings no tokenizer", path);
+  return {};
+}
+
+}  // namespace loom

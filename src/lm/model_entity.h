@@ -1,0 +1,43 @@
+#pragma once
+// A language model in one .entity file (engine 10.4):
+//   "network"   canonical JSON {"transformer": config}, mandatory: who does not know language models refuses the file
+//   "tensors", "weights"   every tensor, named as the network of build_decoder() does; rows of q and k stand half-split. Matrices keep their
+//               type, block formats their blocks; norms and biases are f32
+//   "tokenize"  index 0: the text of a tokenizer.json; index 1: the vocabulary of a GGUF as canonical JSON
+//   "template"  the chat template
+//   "metadata"  canonical JSON {"bos_token", "eos_token"}: texts for the template, where they are not the tokenizer's
+// Equal contents give equal files, and a file gives the logits of its source bit for bit.
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "io/entity/entity.h"
+#include "lm/model_contents.h"
+
+namespace loom {
+
+struct ModelEntityOptions {
+  int threads = 0;                  // 0: one per physical core
+  std::optional<DType> dtype;       // matrices to this type, as ModelOptions would load them; absent: as stored
+  std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels
+};
+
+// Atomic. Returns the root hash. NonFinite, CorruptData with the tensor; InvalidArgument for a vocabulary that is no UTF-8; Cancelled,
+// DiskFull, IoError.
+Result<Digest> write_model_entity(const std::string& path, const ModelContents& model, const ModelEntityOptions& options = {});
+
+// Whether the file is an .entity with a language model in it.
+bool is_model_entity(const std::string& path);
+// Checks every hash first. Errors of EntityReader and of a damaged section, with its name.
+Result<ModelContents> read_model_entity(const std::string& path);
+// From bytes that the caller keeps alive.
+Result<ModelContents> parse_model_entity(const EntityReader& file);
+// The tokenizer alone; both empty when there is none.
+Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json, std::optional<text::VocabSpec>& vocab);
+
+// The config as an .entity holds it; reading is strict: every key once, and check() at the end.
+Json config_to_entity(const ModelConfig& config);
+Result<ModelConfig> config_from_entity(const Json& transformer);
+
+}  // namespace loom

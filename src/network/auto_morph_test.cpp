@@ -1,0 +1,139 @@
+#include "network/auto_morph.h"
+
+#include <gtest/gtest.h>
+
+#include "core/philox.h"
+#include "network/network_session.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+constexpr const char* kSpec = R"({"id":"m","depth":1,"rows":1,"cols":3,"layers_per_cell":1,"input_shape":[24],"seed":5,"layers":[
+  {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":24,"output_height":64,"activation":"gelu","bias":true},
+  {"z":0,"y":0,"x":1,"l":0,"type":"sequential","residual":true,"sequential_layers":[
+    {"type":"rmsnorm","input_height":64},{"type":"dense","input_height":64,"output_height":64,"activation":"silu"}]},
+  {"z":0,"y":0,"x":2,"l":0,"type":"dense","input_height":64,"output_height":5}]})";
+
+Network network() { return std::move(network_from_json(kSpec).value().network); }
+
+AutoMorphData data(std::size_t samples = 20, std::size_t targets = 0) {
+  const RandomStream stream{1, RandomDomain::Noise, 0, 9};
+  AutoMorphData d;
+  d.input_shape = Shape::of({samples, 24});
+  for (std::size_t i = 0; i < samples * 24; ++i) d.inputs.push_back(2.0 * static_cast<double>(stream.uniform(i)) - 1);
+  for (std::size_t i = 0; i < targets; ++i) d.targets.push_back(static_cast<double>(i * 7 % 5));
+  return d;
+}
+
+AutoMorphOptions within(std::size_t bytes) {
+  AutoMorphOptions o;
+  o.max_bytes = bytes, o.threads = 1;
+  return o;
+}
+
+AutoMorphOptions at_most(double loss) {
+  AutoMorphOptions o;
+  o.max_loss = loss, o.threads = 1;
+  return o;
+}
+
+std::vector<DType> types_of(const AutoMorphReport& r) {
+  std::vector<DType> types;
+  for (const AutoMorphRow& row : r.rows) types.push_back(row.dtype);
+  return types;
+}
+
+TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
+  Network n = network();
+  const auto impossible = auto_morph(n, data(), within(10));
+  ASSERT_FALSE(impossible);
+  EXPECT_EQ(impossible.error().code, Code::InvalidArgument);
+  const std::string& message = impossible.error().message;
+  const std::size_t at = message.find("can be is ");
+  ASSERT_NE(at, message.npos) << message;
+  const std::size_t least = std::stoul(message.substr(at + 10));
+  double before = 1e9;
+  for (const std::size_t budget : {least, least + 1, least + 500, least * 2, least * 4, std::size_t{1} << 20}) {
+    Network m = network();
+    const auto report = auto_morph(m, data(), within(budget));
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_LE(report->bytes, budget);
+    m.release_masters();
+    EXPECT_EQ(m.resident_bytes(), report->bytes);
+    EXPECT_LT(report->loss, before * 1.5) << "more room, not much more loss";
+    before = std::max(report->loss, 1e-6);
+    EXPECT_EQ(report->rows.size(), 4u);
+  }
+  Network m = network();
+  EXPECT_FALSE(auto_morph(m, data(), within(least - 1)));
+}
+
+TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
+  for (const std::size_t targets : {0u, 20u, 100u}) {  // distance, classes, values
+    for (const double allowed : {0.0, 0.001, 0.03, 0.5, 30.0}) {
+      Network m = network();
+      const auto d = data(20, targets);
+      const auto report = auto_morph(m, d, at_most(allowed));
+      if (!report) {
+        EXPECT_EQ(report.error().code, Code::InvalidArgument) << report.error().message;
+        EXPECT_GT(targets, 0u) << "the distance of float32 from itself is 0";
+        continue;
+      }
+      EXPECT_LE(report->loss, allowed);
+      EXPECT_LE(report->bytes, report->bytes_before);
+      if (allowed >= 0.03) EXPECT_LT(report->bytes, report->bytes_before / 2) << report->loss_name;
+      // The reported loss is that of the network as it was left.
+      Network same = network();
+      const auto again = auto_morph(same, d, at_most(allowed));
+      EXPECT_EQ(again->loss, report->loss);
+    }
+  }
+}
+
+TEST(AutoMorph, N_01_the_choice_does_not_depend_on_threads_or_instruction_sets) {
+  Network first = network();
+  const auto expected = auto_morph(first, data(300, 300), at_most(2.0));
+  ASSERT_TRUE(expected) << expected.error().message;
+  for (const Isa isa : usable_isas())
+    for (const int threads : {1, 3}) {
+      Network m = network();
+      AutoMorphOptions o = at_most(2.0);
+      o.threads = threads, o.isa = isa;
+      const auto report = auto_morph(m, data(300, 300), o);
+      ASSERT_TRUE(report);
+      EXPECT_EQ(types_of(*report), types_of(*expected));
+      EXPECT_EQ(report->loss, expected->loss);
+      EXPECT_EQ(report->loss_name, "cross_entropy");
+    }
+}
+
+TEST(AutoMorph, D_21_chooses_among_the_types_it_is_given) {
+  Network m = network();
+  AutoMorphOptions o = at_most(100);
+  o.types = {DType::int8, DType::float16};
+  const auto report = auto_morph(m, data(), o);
+  ASSERT_TRUE(report);
+  for (const DType t : types_of(*report)) EXPECT_TRUE(t == DType::int8 || t == DType::float16 || t == DType::float32) << name(t);
+  Network block = network();
+  o.types = {DType::q4_0};
+  EXPECT_EQ(auto_morph(block, data(), o).error().code, Code::InvalidArgument);
+}
+
+TEST(AutoMorph, J_23_data_that_does_not_fit_is_an_error) {
+  Network m = network();
+  EXPECT_EQ(auto_morph(m, data(), {}).error().code, Code::InvalidArgument);
+  AutoMorphData wide = data();
+  wide.input_shape = Shape::of({10, 48});
+  EXPECT_EQ(auto_morph(m, wide, at_most(1)).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(auto_morph(m, data(20, 3), at_most(1)).error().code, Code::ShapeMismatch);
+  AutoMorphData classes = data(20, 20);
+  classes.targets[7] = 5;
+  EXPECT_EQ(auto_morph(m, classes, at_most(1)).error().code, Code::IndexOutOfRange);
+  AutoMorphOptions cancelled = at_most(1);
+  cancelled.progress = [](std::size_t done, std::size_t) { return done < 4; };
+  EXPECT_EQ(auto_morph(m, data(), cancelled).error().code, Code::Cancelled);
+}
+
+}  // namespace
+}  // namespace loom

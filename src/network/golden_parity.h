@@ -1,0 +1,34 @@
+#pragma once
+// How far a golden layer in one of the 21 types is from the f64 pass over its decoded weights.
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "network/golden.h"
+#include "network/network_session.h"
+
+namespace loom {
+
+struct GoldenRun {
+  std::vector<double> y, dx;
+};
+// One forward, and with `backward` the backward of a fixed dy. The network is golden_network(layer, ..).
+Result<GoldenRun> run_golden(const GoldenLayer& layer, const Network& network, bool backward, int threads = 1, std::optional<Isa> isa = std::nullopt);
+
+// The same in f64, on the values that the weights of `network` stand for.
+Result<GoldenRun> run_golden_exact(const GoldenLayer& layer, const Network& network, bool backward);
+
+// Of the largest value: float and wide types differ from f64 by the rounding of sums; the INT types round inputs to 8 bits first, and a
+// recurrent kind or attention amplifies that.
+double parity_bound(const GoldenLayer& layer, DType dtype);
+
+enum class Parity { BitEqual, WithinBound, Beyond };  // f64 rounded to f32 gives the same bits; within parity_bound(); neither
+std::string_view name(Parity parity);
+struct ParityResult {
+  Parity parity = Parity::BitEqual;
+  double error = 0;  // largest difference, in parts of the largest value
+};
+ParityResult compare_parity(const std::vector<double>& values, const std::vector<double>& exact, double bound);
+
+}  // namespace loom

@@ -1,0 +1,195 @@
+// A language model as one .entity: the bits of its source, one file for equal contents, damage that is named.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "../support/small_model.h"
+#include "io/entity/entity_reseal.h"
+#include "lm/language_model.h"
+#include "lm/model_entity.h"
+#include "lm/session.h"
+
+namespace loom {
+namespace {
+
+std::string logits_hash(const std::string& path, std::optional<DType> dtype = std::nullopt) {
+  ModelOptions options;
+  options.threads = 2, options.decoder.dtype = dtype;
+  const auto model = load_language_model(path, options);
+  if (!model) return model.error().message;
+  SessionOptions session_options;
+  session_options.context_tokens = 64, session_options.threads = 1;
+  auto session = Session::create(model->decoder, session_options);
+  if (!session) return session.error().message;
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < 20; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 5) % model->decoder->config.vocab_size));
+  const auto logits = (*session)->feed(ids);
+  if (!logits) return logits.error().message;
+  Sha256 hash;
+  hash.update_floats(*logits);
+  return to_hex(hash.finish());
+}
+
+Result<Digest> convert(const std::string& from, const std::string& to, std::optional<DType> dtype = std::nullopt, int threads = 2) {
+  LOOM_TRY(const ModelContents model, read_model(from));
+  ModelEntityOptions options;
+  options.threads = threads, options.dtype = dtype;
+  return write_model_entity(to, model, options);
+}
+
+class ModelEntity : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TempFolder;
+    const auto written = test::write_small_model(small());
+    ASSERT_TRUE(written) << written.error().message;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string temp(const std::string& name) { return *folder_ / name; }
+  static std::string small() { return temp("small.gguf"); }
+
+ private:
+  static inline test::TempFolder* folder_ = nullptr;
+};
+
+TEST_F(ModelEntity, F_04_F_31_gguf_gives_the_same_logits_tokenizer_and_template) {
+  ASSERT_TRUE(convert(small(), temp("a.entity")));
+  EXPECT_EQ(logits_hash(temp("a.entity")), logits_hash(small()));
+  const auto a = load_language_model(small()).value(), b = load_language_model(temp("a.entity")).value();
+  EXPECT_EQ(b.format, "entity");
+  EXPECT_EQ(a.stop_ids, b.stop_ids);
+  EXPECT_EQ(a.bos_token, b.bos_token);
+  EXPECT_EQ(a.eos_token, b.eos_token);
+  ASSERT_TRUE(a.chat_template && b.chat_template);
+  std::vector<std::int32_t> x, y;
+  const std::string text = "Hello <|im_start|>w\xc3\xb6rld\n 123 \xe4\xbd\xa0";
+  ASSERT_TRUE(a.tokenizer->encode(text, {}, x) && b.tokenizer->encode(text, {}, y));
+  EXPECT_EQ(x, y);
+  const auto alone = load_tokenizer(temp("a.entity"));
+  ASSERT_TRUE(alone) << alone.error().message;
+  ASSERT_TRUE((*alone)->encode(text, {}, y));
+  EXPECT_EQ(x, y);
+}
+
+TEST_F(ModelEntity, F_04_every_type_gives_the_logits_of_its_conversion_on_load) {
+  const std::string source = test::source_path("tests/golden/models/qwen2_biases");
+  for (const DType t : {DType::float64, DType::float32, DType::bfloat16, DType::fp8e4m3, DType::int16, DType::uint8, DType::int4, DType::fp4,
+                        DType::ternary, DType::binary}) {
+    const std::string path = temp("typed.entity");
+    const auto written = convert(source, path, t);
+    ASSERT_TRUE(written) << name(t) << ": " << written.error().message;
+    const std::string expected = logits_hash(source, t);
+    EXPECT_EQ(expected.size(), 64u) << expected;
+    EXPECT_EQ(logits_hash(path), expected) << name(t);
+  }
+}
+
+TEST_F(ModelEntity, D_26_block_formats_on_request) {
+  ASSERT_TRUE(convert(small(), temp("q4_0.entity"), DType::q4_0));
+  EXPECT_EQ(logits_hash(temp("q4_0.entity")), logits_hash(small(), DType::q4_0));
+}
+
+TEST_F(ModelEntity, F_04_hugging_face_folders_of_every_architecture) {
+  for (const char* model : {"llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn", "mistral_window",
+                            "qwen2_biases", "qwen3_head_norm"}) {
+    const std::string folder = test::source_path(std::string("tests/golden/models/") + model), path = temp("hf.entity");
+    const auto written = convert(folder, path);
+    ASSERT_TRUE(written) << model << ": " << written.error().message;
+    const std::string expected = logits_hash(folder);
+    EXPECT_EQ(expected.size(), 64u) << expected;
+    EXPECT_EQ(logits_hash(path), expected) << model;
+  }
+}
+
+TEST_F(ModelEntity, F_03_equal_contents_give_equal_bytes) {
+  for (const auto& [source, t] :
+       {std::pair(small(), std::optional<DType>()), std::pair(test::source_path("tests/golden/models/llama_biases"), std::optional(DType::int8))}) {
+    ASSERT_TRUE(convert(source, temp("a.entity"), t, 1));
+    ASSERT_TRUE(convert(source, temp("b.entity"), t, 3));
+    ASSERT_TRUE(convert(temp("a.entity"), temp("c.entity")));
+    EXPECT_EQ(test::read_all(temp("a.entity")), test::read_all(temp("b.entity")));
+    EXPECT_EQ(test::read_all(temp("a.entity")), test::read_all(temp("c.entity")));
+  }
+}
+
+TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
+  ASSERT_TRUE(convert(test::source_path("tests/golden/models/llama2_untied"), temp("a.entity")));
+  const std::string good = test::read_all(temp("a.entity"));
+  for (std::size_t i = 1; i < 40; ++i) {
+    std::string bad = good;
+    bad[good.size() * i / 40] = static_cast<char>(bad[good.size() * i / 40] ^ 16);
+    test::write_all(temp("bad.entity"), bad);
+    const auto model = load_language_model(temp("bad.entity"));
+    ASSERT_FALSE(model) << i;
+    EXPECT_EQ(model.error().code, Code::CorruptData) << model.error().message;
+    EXPECT_NE(model.error().message.find("bad.entity"), std::string::npos) << model.error().message;
+  }
+}
+
+// With every hash made right again, what lies behind them is reached too.
+TEST_F(ModelEntity, F_01_damage_behind_right_hashes_is_an_error_or_another_model) {
+  ASSERT_TRUE(convert(test::source_path("tests/golden/models/llama2_untied"), temp("a.entity")));
+  const std::string good = test::read_all(temp("a.entity"));
+  const auto reader = EntityReader::open(temp("a.entity")).value();
+  for (const char* kind : {"network", "tensors"}) {
+    const EntitySection& s = *reader.find(kind);
+    for (std::uint64_t i = 0; i < s.length; i += s.length / 97 + 1) {
+      std::vector<std::byte> bad(good.size());
+      std::memcpy(bad.data(), good.data(), good.size());
+      bad[static_cast<std::size_t>(s.offset + i)] ^= std::byte{1};
+      reseal(bad);
+      const auto file = EntityReader::parse(bad);
+      ASSERT_TRUE(file) << file.error().message;
+      const auto model = parse_model_entity(*file);
+      EXPECT_TRUE(model || !model.error().message.empty());
+    }
+  }
+}
+
+TEST_F(ModelEntity, F_31_configs_come_back_field_by_field) {
+  for (const char* model : {"llama3_scaled", "llama_yarn", "mistral_window", "qwen3_head_norm"}) {
+    const ModelConfig config = read_model(test::source_path(std::string("tests/golden/models/") + model)).value().source.config;
+    const Json json = config_to_entity(config);
+    const auto back = config_from_entity(json);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(config_to_entity(*back), json);
+    for (const auto& [key, value] : json.items()) {
+      if (key == "rope_attention_factor") continue;
+      Json less = json;
+      less.erase(key);
+      const auto bad = config_from_entity(less);
+      ASSERT_FALSE(bad) << key;
+      EXPECT_NE(bad.error().message.find(key), std::string::npos) << bad.error().message;
+    }
+    Json more = json;
+    more["surprise"] = 1;
+    EXPECT_EQ(config_from_entity(more).error().code, Code::UnknownKey);
+  }
+}
+
+TEST_F(ModelEntity, a_network_and_a_model_are_told_apart) {
+  const auto network = load_language_model(test::source_path("tests/golden/small.entity"));
+  ASSERT_FALSE(network);
+  EXPECT_EQ(network.error().code, Code::Unsupported);
+}
+
+TEST_F(ModelEntity, N_12_a_cancelled_conversion_leaves_nothing) {
+  const ModelContents model = read_model(test::source_path("tests/golden/models/llama_biases")).value();
+  for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::int8)}) {
+    ModelEntityOptions options;
+    options.dtype = t, options.threads = 1;
+    options.progress = [](std::size_t done, std::size_t) { return done < 3; };
+    const auto written = write_model_entity(temp("none.entity"), model, options);
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, Code::Cancelled);
+    EXPECT_FALSE(is_file(temp("none.entity")));
+    EXPECT_FALSE(is_file(temp("none.entity.part")));
+  }
+}
+
+}  // namespace
+}  // namespace loom
