@@ -137,7 +137,9 @@ class Loader {
     if (interleaved)
       for (std::size_t r = 0; r < t.shape[0]; ++r) order.push_back(static_cast<std::uint32_t>(gguf_row(r, head_dim)));
     const bool convert = options_.dtype && *options_.dtype != t.dtype;
-    LOOM_TRY(Matrix m, Matrix::from_source(t.dtype, t.bytes, t.shape[0], t.shape[1], order, convert ? nullptr : panels_));
+    const std::shared_ptr<PanelPool> panels = convert ? nullptr : panels_;
+    LOOM_TRY(Matrix m, t.bitnet_scale ? Matrix::from_bitnet(t.bytes, t.shape[0], t.shape[1], *t.bitnet_scale, panels)
+                                      : Matrix::from_source(t.dtype, t.bytes, t.shape[0], t.shape[1], order, panels));
     if (convert) {
       LOOM_TRY(m, converted(m, *options_.dtype, panels_));
     }
@@ -210,6 +212,7 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
   mha.sliding_window = static_cast<std::size_t>(c.window_of_layer(static_cast<std::size_t>(i)));
   mha.qkv_bias = loader.has(R::QBias, i), mha.out_bias = loader.has(R::OBias, i);
   if (loader.has(R::QNorm, i)) mha.qk_norm = QkNorm::Head;
+  mha.inner_norm = loader.has(R::AttentionInnerNorm, i);
   mha.rms_norm_eps = c.rms_norm_eps;
   mha.rope = rope_config(c);
   LOOM_TRY(LayerPtr attention, filled(std::make_unique<Mha>(mha), loader, i,
@@ -222,15 +225,18 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
                                        {"v.bias", R::VBias},
                                        {"o.bias", R::OBias},
                                        {"q_norm", R::QNorm},
-                                       {"k_norm", R::KNorm}}));
-  const SwigluConfig swiglu{hidden, static_cast<std::size_t>(c.intermediate_size), loader.has(R::GateBias, i), activation};
+                                       {"k_norm", R::KNorm},
+                                       {"inner_norm", R::AttentionInnerNorm}}));
+  const SwigluConfig swiglu{hidden, static_cast<std::size_t>(c.intermediate_size), loader.has(R::GateBias, i), activation,
+                            loader.has(R::FfnInnerNorm, i), c.rms_norm_eps};
   LOOM_TRY(LayerPtr mlp, filled(std::make_unique<Swiglu>(swiglu), loader, i,
                                 {{"gate.weight", R::Gate},
                                  {"up.weight", R::Up},
                                  {"down.weight", R::Down},
                                  {"gate.bias", R::GateBias},
                                  {"up.bias", R::UpBias},
-                                 {"down.bias", R::DownBias}}));
+                                 {"down.bias", R::DownBias},
+                                 {"inner_norm", R::FfnInnerNorm}}));
   const auto norm = [&](TensorRole role) {
     return filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, i, {{"gamma", role}});
   };

@@ -25,6 +25,7 @@ struct SourceTensor {
   std::vector<std::size_t> shape;          // outermost first
   std::span<const std::byte> bytes;
   std::shared_ptr<const MappedFile> file;  // its pages are given back once repacked; may be null
+  std::optional<float> bitnet_scale = {};  // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights
 };
 
 struct DecoderSource {

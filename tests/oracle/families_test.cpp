@@ -15,6 +15,9 @@ using test::numbers_of;
 
 constexpr double kTolerance = 1e-4;
 constexpr double kClearGap = 1e-3;   // a closer call may go either way
+// BitNet rounds every input of a matrix to 8 bits: a last bit of difference before may be a step behind, here 1 % of the largest logit at
+// most. Its first row, before few such steps, stays within kTolerance.
+constexpr double kBitnetTolerance = 0.01;
 
 std::string folder_of(const std::string& name) { return test::source_path("tests/golden/models/" + name); }
 
@@ -33,6 +36,8 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
   const std::vector<std::int32_t> rows = ids_of(reference["rows"]);
   ASSERT_EQ(ids.size(), 64u);
   ASSERT_FALSE(rows.empty());
+  const bool is_bitnet = GetParam().rfind("bitnet", 0) == 0;
+  const double tolerance = is_bitnet ? kBitnetTolerance * *as_number(reference["max_abs_logit"]) : kTolerance;
   std::size_t compared = 0;
   double worst = 0;
   std::vector<float> last;
@@ -44,7 +49,7 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
       ASSERT_EQ(expected.size(), logits.size());
       for (std::size_t v = 0; v < expected.size(); ++v) {
         const double error = std::abs(static_cast<double>(logits[v]) - expected[v]);
-        EXPECT_TRUE(error <= kTolerance) << "row " << i << " id " << v << ": " << logits[v] << ", expected " << expected[v];
+        EXPECT_TRUE(error <= (i == 0 ? kTolerance : tolerance)) << "row " << i << " id " << v << ": " << logits[v] << ", expected " << expected[v];
         worst = std::max(worst, error);
       }
       ++compared;
@@ -60,7 +65,7 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
   ASSERT_EQ(greedy.size(), 32u);
   std::size_t clear = 0;
   for (std::size_t n = 0; n < greedy.size(); ++n) {
-    if (gaps[n] > kClearGap) {
+    if (gaps[n] > (is_bitnet ? 2 * tolerance : kClearGap)) {
       ++clear;
       EXPECT_EQ(argmax(last), greedy[n]) << "greedy token " << n;
     }
@@ -68,11 +73,11 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
     ASSERT_TRUE(next) << next.error().message;
     last.assign(next->begin(), next->end());
   }
-  EXPECT_GE(clear, 24u);
+  EXPECT_GE(clear, is_bitnet ? 16u : 24u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Supported, Family,
-                         testing::Values("llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn",
+                         testing::Values("bitnet_divided", "bitnet_multiplied", "llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn",
                                          "mistral_window", "qwen2_biases", "qwen3_head_norm"),
                          [](const auto& info) { return info.param; });
 
@@ -86,7 +91,7 @@ TEST(Families, F_54_others_are_refused_by_name) {
     const std::string& message = model.error().message;
     EXPECT_NE(message.find(folder_of(folder)), message.npos) << message;
     EXPECT_NE(message.find("\"" + std::string(family) + "\""), message.npos) << message;
-    for (const char* supported : {"llama", "mistral", "qwen2", "qwen3"}) EXPECT_NE(message.find(supported), message.npos) << message;
+    for (const char* supported : {"llama", "mistral", "qwen2", "qwen3", "bitnet"}) EXPECT_NE(message.find(supported), message.npos) << message;
     EXPECT_EQ(message.find('\n'), message.npos);
   }
 }
@@ -96,7 +101,7 @@ TEST(Families, every_golden_folder_is_tested) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(""))) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
-  const std::vector<std::string> known = {"gemma1",     "llama2_no_gqa",  "llama2_untied", "llama3_scaled", "llama_biases",    "llama_linear",
+  const std::vector<std::string> known = {"bitnet_divided", "bitnet_multiplied", "gemma1",     "llama2_no_gqa",  "llama2_untied", "llama3_scaled", "llama_biases",    "llama_linear",
                                           "llama_yarn", "mistral_window", "phi3_fused",    "qwen2_biases",  "qwen3_head_norm", "smollm3_nope"};
   EXPECT_EQ(names, known);
 }
