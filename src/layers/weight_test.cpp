@@ -2,6 +2,7 @@
 
 #include "layers/weight.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -161,6 +162,87 @@ TEST(Weight, D_24_inject_bitnet_validates) {
   Weight odd = declared(7, 10);
   EXPECT_EQ(code_of(odd.inject_bitnet(packed, 1.0f)), Code::ShapeMismatch);
   EXPECT_EQ(values_of(w), values);
+}
+
+TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
+  const std::vector<float> values = random_floats(6 * 70, 3);
+  Weight direct = declared(6, 70), detour = declared(6, 70);
+  ASSERT_TRUE(direct.set(values) && detour.set(values));
+  ASSERT_TRUE(direct.morph({DType::int4}));
+  for (const DType t : {DType::int8, DType::binary, DType::float16, DType::int4}) ASSERT_TRUE(detour.morph({t}));
+  EXPECT_EQ(values_of(detour), values_of(direct));
+  EXPECT_EQ(detour.quantized()->scales, direct.quantized()->scales);
+  // A scale of exactly 1 is kept like any other: nothing is estimated anew from codes that do not use their whole range.
+  QuantizedMatrix q = quantize(DType::int8, values, 6, 70).value();
+  std::ranges::fill(q.scales, 1.0);
+  for (std::size_t i = 0; i < q.codes.size(); ++i) q.codes[i] = static_cast<std::byte>(i % 5);
+  const PackedMatrix p = pack(q).value();
+  Weight w = declared(6, 70);
+  ASSERT_TRUE(w.inject({DType::int8}, p.codes, p.scales));
+  EXPECT_EQ(pack(*w.quantized())->codes, p.codes);
+  EXPECT_EQ(pack(*w.quantized())->scales, p.scales);
+}
+
+TEST(Weight, D_20_D_25_G_59_versions_are_kept_by_their_encoding_and_may_be_dropped) {
+  Weight w = declared(4, 128);
+  ASSERT_TRUE(w.set(random_floats(4 * 128, 4)));
+  const Encoding encodings[] = {{DType::int4}, {DType::int4, {Granularity::Group, 64}}, {DType::int4, {Granularity::Row}}, {DType::ternary}, {DType::int8}};
+  std::vector<MatrixPtr> versions;
+  std::vector<std::vector<float>> values;
+  for (const Encoding& e : encodings) {
+    ASSERT_TRUE(w.morph(e));
+    versions.push_back(w.matrix()), values.push_back(values_of(w));
+  }
+  for (std::size_t i = 0; i < versions.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(values[i], values[j]) << i << " " << j;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    ASSERT_TRUE(w.morph(encodings[i]));
+    EXPECT_EQ(w.matrix(), versions[i]) << "from the cache";
+  }
+  w.trim_versions();
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    ASSERT_TRUE(w.morph(encodings[i]));
+    EXPECT_EQ(values_of(w), values[i]) << "made again";
+  }
+  EXPECT_FALSE(dtype_from_name("77"));
+  // A span that nothing multiplies is refused and changes nothing.
+  EXPECT_FALSE(w.morph({DType::fp8e4m3, {Granularity::Group, 64}}));
+  EXPECT_EQ(w.dtype(), DType::int8);
+  EXPECT_EQ(values_of(w), values.back());
+}
+
+TEST(Weight, D_22_a_new_master_invalidates_every_version) {
+  const std::vector<float> before = random_floats(4 * 40, 5), after = random_floats(4 * 40, 6);
+  Weight w = declared(4, 40), fresh = declared(4, 40);
+  ASSERT_TRUE(w.set(before) && fresh.set(after));
+  for (const DType t : {DType::int8, DType::ternary, DType::int4}) ASSERT_TRUE(w.morph({t}));
+  ASSERT_TRUE(w.set(after));
+  for (const DType t : {DType::int4, DType::int8, DType::ternary}) {
+    ASSERT_TRUE(w.morph({t}) && fresh.morph({t}));
+    EXPECT_EQ(values_of(w), values_of(fresh)) << name(t);
+  }
+}
+
+// dx comes from the decoded weights in f32, however the forward pass rounds its inputs.
+TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {
+  const FpEnvironment environment;
+  constexpr std::size_t kOut = 9, kIn = 37, kRows = 2;
+  const std::vector<float> x = random_floats(kRows * kIn, 7), dy = random_floats(kRows * kOut, 8);
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena = Arena::create(1 << 20).value();
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena, nullptr};
+  const auto gradient = [&](const Weight& w) {
+    std::vector<float> dx(kRows * kIn);
+    linear_backward(exec, Pass{}, ConstTensor{x.data(), kRows, kIn}, w, Weight(), ConstTensor{dy.data(), kRows, kOut}, Tensor{dx.data(), kRows, kIn}, 16);
+    return dx;
+  };
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const auto dtype = static_cast<DType>(t);
+    Weight w = declared(kOut, kIn), decoded = declared(kOut, kIn);
+    ASSERT_TRUE(w.set(random_floats(kOut * kIn, 9)) && w.morph({dtype}));
+    ASSERT_TRUE(decoded.set(values_of(w)));
+    EXPECT_EQ(gradient(w), gradient(decoded)) << name(dtype);
+  }
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t col
   }
 }
 
-TEST(Matmul, D_35_packed_equals_simulated_for_every_type_and_target) {
+TEST(Matmul, D_30_D_35_G_56_packed_equals_simulated_for_every_type_and_target) {
   const FpEnvironment environment;
   for (const std::size_t cols : {64, 100, 353})
     for (std::size_t t = 0; t < kNumTypes; ++t) expect_packed_equals_simulated(static_cast<DType>(t), {}, cols);
