@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../support/files.h"
+#include "io/safetensors/safetensors.h"
 #include "lm/language_model.h"
 #include "lm/sampling.h"
 #include "lm/session.h"
@@ -94,6 +95,42 @@ TEST(Families, F_54_others_are_refused_by_name) {
     for (const char* supported : {"llama", "mistral", "qwen2", "qwen3", "bitnet"}) EXPECT_NE(message.find(supported), message.npos) << message;
     EXPECT_EQ(message.find('\n'), message.npos);
   }
+}
+
+// Packed ternary weights and their scales belong together, in both directions.
+TEST(Families, D_24_bitnet_tensors_that_do_not_fit_are_refused) {
+  const std::string source = folder_of("bitnet_multiplied"), folder = testing::TempDir() + "loom_bitnet_parts";
+  const auto file = SafetensorsFile::open(source + "/model.safetensors");
+  ASSERT_TRUE(file);
+  const std::string weight = "model.layers.1.mlp.up_proj.weight", inf("\x80\x7f", 2);
+  const auto refusal = [&](auto change) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    std::filesystem::copy_file(source + "/config.json", folder + "/config.json");
+    SafetensorsWriter writer;
+    for (SafeTensor t : file->tensors())
+      if (change(t)) {
+        EXPECT_TRUE(writer.add(t.name, t.dtype, t.shape, t.bytes));
+      }
+    EXPECT_TRUE(writer.write(folder + "/model.safetensors"));
+    const auto model = load_language_model(folder);
+    EXPECT_TRUE(model || model.error().message.find(weight) != std::string::npos) << model.error().message;
+    return model ? std::optional<Code>() : model.error().code;
+  };
+  EXPECT_EQ(refusal([](SafeTensor&) { return true; }), std::nullopt);
+  EXPECT_EQ(refusal([&](SafeTensor& t) { return t.name != weight + "_scale"; }), Code::NotFound);
+  EXPECT_EQ(refusal([&](SafeTensor& t) { return t.name != weight; }), Code::Unsupported);
+  EXPECT_EQ(refusal([&](SafeTensor& t) {
+              if (t.name == weight) t.shape = {t.shape[0] / 2, t.shape[1] * 2};
+              return true;
+            }),
+            Code::ShapeMismatch);
+  EXPECT_EQ(refusal([&](SafeTensor& t) {
+              if (t.name == weight + "_scale") t.bytes = std::as_bytes(std::span(inf));
+              return true;
+            }),
+            Code::NonFinite);
+  std::filesystem::remove_all(folder);
 }
 
 // A folder that nobody lists above would be a reference that nothing compares.
