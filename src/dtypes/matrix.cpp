@@ -34,13 +34,16 @@ constexpr std::size_t element_bytes(PanelKind kind) {
 bool is_wide(PanelKind kind) { return kind == PanelKind::Wide16 || kind == PanelKind::Wide32 || kind == PanelKind::Wide64; }
 bool is_code_panel(PanelKind kind) { return kind >= PanelKind::BlockNibbles || kind == PanelKind::BlockFp4; }
 bool is_row_panel(PanelKind kind) { return kind >= PanelKind::RowBytes; }
+bool has_bits(PanelKind kind) { return kind == PanelKind::BlockBits || kind == PanelKind::RowBits; }
 
 constexpr std::size_t code_bits(PanelKind kind) {
   switch (kind) {
     case PanelKind::BlockFp4:
-    case PanelKind::BlockNibbles: return 4;
+    case PanelKind::BlockNibbles:
+    case PanelKind::RowNibbles: return 4;
     case PanelKind::BlockCrumbs:
     case PanelKind::RowCrumbs: return 2;
+    case PanelKind::BlockBits:
     case PanelKind::RowBits: return 1;
     default: return 8;
   }
@@ -76,7 +79,16 @@ struct BlockRow {
   float mins[16];
 };
 
-std::size_t zeros_offset(const PanelLayout& layout) { return layout.block_bytes() - kPanelRows; }
+// Where block `block` of a panel keeps its codes, and its factors: behind those of the last block that shares them.
+struct BlockPlace {
+  std::size_t codes, factors;
+};
+BlockPlace block_place(const PanelLayout& layout, std::size_t block, std::size_t blocks) {
+  const std::size_t shared = layout.group_blocks(), group = block / shared, end = std::min((group + 1) * shared, blocks);
+  return {block * code_bytes(layout.kind) + group * layout.factor_bytes(), end * code_bytes(layout.kind) + group * layout.factor_bytes()};
+}
+// Zero points behind the factors.
+std::byte zero_byte(const PanelLayout& layout, const std::byte* factors, std::size_t r) { return factors[layout.factor_bytes() - kPanelRows + r]; }
 
 // Writes 32 codes, scales and minima of row r into one block of a panel.
 void put_block(const PanelLayout& layout, std::byte* block, std::size_t r, const std::int8_t* codes, const float* scales, const float* mins) {
@@ -106,8 +118,7 @@ double wide_code(const PanelLayout& layout, const std::byte* at) {
   }
 }
 
-float panel_factor(const PanelLayout& layout, const std::byte* block, std::size_t slot, std::size_t r) {
-  const std::byte* factors = block + code_bytes(layout.kind);
+float panel_factor(const PanelLayout& layout, const std::byte* factors, std::size_t slot, std::size_t r) {
   if (layout.half_scales) {
     std::uint16_t half;
     std::memcpy(&half, factors + (slot * kPanelRows + r) * 2, 2);
@@ -207,19 +218,26 @@ Result<void> pack_floats(const Source& source, PanelKind kind, std::byte* panels
 
 }  // namespace
 
-std::size_t PanelLayout::block_bytes() const {
-  if (is_row_panel(kind)) return code_bytes(kind);
-  return code_bytes(kind) + kBlockCols / sub_cols * kPanelRows * (half_scales ? 2 : 4) * (has_min ? 2 : 1) + (has_zeros ? kPanelRows : 0);
+std::size_t PanelLayout::factor_bytes() const {
+  if (is_row_panel(kind)) return 0;
+  const std::size_t subs = sub_cols < kBlockCols ? kBlockCols / sub_cols : 1;
+  return subs * kPanelRows * (half_scales ? 2 : 4) * (has_min ? 2 : 1) + (has_zeros ? kPanelRows : 0);
 }
 
+std::size_t PanelLayout::block_bytes() const { return code_bytes(kind) + factor_bytes(); }
+
 std::size_t PanelLayout::panel_bytes(std::size_t cols) const {
-  if (is_code_panel(kind)) return ceil_div(cols, kBlockCols) * block_bytes();
+  const std::size_t blocks = ceil_div(cols, kBlockCols);
+  if (is_code_panel(kind)) return blocks * code_bytes(kind) + ceil_div(blocks, group_blocks()) * factor_bytes();
   return cols * kPanelRows * element_bytes(kind);
 }
 
 bool PanelLayout::has_row_scales() const { return is_row_panel(kind) || is_wide(kind) || kind == PanelKind::Fp8E4M3 || kind == PanelKind::Fp8E5M2; }
 
-PanelLayout panel_layout(DType dtype) {
+namespace {
+
+// With the span that the type has by itself.
+PanelLayout plain_layout(DType dtype) {
   using K = PanelKind;
   switch (dtype) {
     case DType::float64: return {.kind = K::Float64};
@@ -260,6 +278,36 @@ PanelLayout panel_layout(DType dtype) {
   return {};
 }
 
+}  // namespace
+
+PanelLayout panel_layout(DType dtype, ScaleSpan span) {
+  using K = PanelKind;
+  PanelLayout layout = plain_layout(dtype);
+  if (is_block_format(dtype)) return layout;
+  span = resolved(dtype, span);
+  const bool grouped = span.granularity == Granularity::Group;
+  if (is_code_panel(layout.kind) && grouped) layout.sub_cols = static_cast<std::uint8_t>(span.group_size);
+  switch (layout.kind) {
+    case K::RowBytes:
+      if (grouped) layout.kind = K::BlockBytes, layout.code_offset = layout.has_zeros ? -128 : 0;
+      break;
+    case K::RowCrumbs:
+      if (grouped) layout.kind = K::BlockCrumbs;
+      break;
+    case K::RowBits:
+      if (grouped) layout.kind = K::BlockBits;
+      break;
+    case K::BlockNibbles:
+      if (!grouped) layout.kind = K::RowNibbles;
+      break;
+    case K::BlockCrumbs:
+      if (!grouped) layout.kind = K::RowCrumbs;
+      break;
+    default: break;
+  }
+  return layout;
+}
+
 Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to) {
   if (is_block_format(dtype)) return encode_block_row(dtype, row, to);
   for (std::size_t c = 0; c < row.size(); ++c) {
@@ -287,10 +335,10 @@ std::byte* PanelPool::take(std::size_t bytes) {
   return begin + padded <= memory_.size() ? memory_.data() + begin : nullptr;
 }
 
-Result<Matrix> Matrix::create(DType dtype, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
+Result<Matrix> Matrix::create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
   Matrix m;
   m.dtype_ = dtype;
-  m.layout_ = panel_layout(dtype);
+  m.layout_ = layout;
   if (rows == 0 || cols == 0) return fail(Code::ShapeMismatch, "a matrix of {} x {} has no elements", rows, cols);
   LOOM_TRY_VOID(checked_product({rows, cols, 64}));
   m.rows_ = rows, m.cols_ = cols;
@@ -324,7 +372,7 @@ Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes
   if (bytes.size() != expected)
     return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(), name(dtype), rows, cols, expected);
   LOOM_ASSERT(row_order.empty() || row_order.size() == rows);
-  LOOM_TRY(Matrix m, create(dtype, rows, cols, std::move(pool)));
+  LOOM_TRY(Matrix m, create(dtype, panel_layout(dtype), rows, cols, std::move(pool)));
   const Source source{dtype, bytes, rows, cols, stride, row_order};
   if (is_block_format(dtype)) {
     LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.data_, m.panel_bytes_));
@@ -339,16 +387,17 @@ Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes
 }
 
 Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<PanelPool> pool) {
-  LOOM_TRY(Matrix m, create(q.dtype, q.rows, q.cols, std::move(pool)));
-  const PanelLayout& layout = m.layout_;
-  const std::size_t size = element_bytes(layout.kind), code_size = q.code_bytes();
-  const bool code_panel = is_code_panel(layout.kind), row_panel = is_row_panel(layout.kind);
-  if (code_panel && !row_panel && (q.span.granularity != Granularity::Group || q.span.group_size != kBlockCols))
-    return fail(Code::Unsupported, "{} matrices are multiplied in groups of {} columns; this one has other scales", name(q.dtype), kBlockCols);
-  if (!(code_panel && !row_panel) && q.span.granularity == Granularity::Group)
+  const PanelLayout layout = panel_layout(q.dtype, q.span);
+  const bool code_panel = is_code_panel(layout.kind), row_panel = is_row_panel(layout.kind), grouped = q.span.granularity == Granularity::Group;
+  if (layout.kind == PanelKind::BlockFp4 && !grouped)
+    return fail(Code::Unsupported, "{} matrices are multiplied in groups of columns; this one has one scale per row or tensor", name(q.dtype));
+  if (!code_panel && grouped)
     return fail(Code::Unsupported, "{} matrices are multiplied with one scale per row; this one has groups", name(q.dtype));
+  LOOM_TRY(Matrix m, create(q.dtype, layout, q.rows, q.cols, std::move(pool)));
+  const std::size_t size = element_bytes(layout.kind), code_size = q.code_bytes(), blocks = ceil_div(q.cols, kBlockCols);
   const auto scale_at = [&](std::size_t row, std::size_t col) { return q.scales.empty() ? 1.0 : q.scales[q.span_of(row, col)]; };
   const auto zero_at = [&](std::size_t row, std::size_t col) { return q.zero_points.empty() ? 0 : q.zero_points[q.span_of(row, col)]; };
+  const int down = layout.kind == PanelKind::RowBytes && layout.has_zeros ? 128 : 0;
   for (std::size_t row = 0; row < q.rows; ++row) {
     std::byte* panel = m.data_ + row / kPanelRows * m.panel_bytes_;
     const std::size_t r = row % kPanelRows;
@@ -356,7 +405,7 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
       const double s = scale_at(row, 0);
       is_wide(layout.kind) ? void(m.row_scales_.as<double>()[row] = s) : void(m.row_scales_.as<float>()[row] = static_cast<float>(s));
       if (layout.has_zeros && is_wide(layout.kind)) m.row_zeros_.as<double>()[row] = static_cast<double>(zero_at(row, 0));
-      if (layout.has_zeros && row_panel) m.row_zeros_.as<std::int32_t>()[row] = static_cast<std::int32_t>(zero_at(row, 0) - 128);
+      if (layout.has_zeros && row_panel) m.row_zeros_.as<std::int32_t>()[row] = static_cast<std::int32_t>(zero_at(row, 0) - down);
     }
     if (!code_panel) {
       const std::byte* from = q.codes.data() + row * q.cols * code_size;
@@ -364,16 +413,48 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
       continue;
     }
     const auto* codes = reinterpret_cast<const std::int8_t*>(q.codes.data()) + row * q.cols;   // all these types have codes of one byte
-    const int down = layout.kind == PanelKind::RowBytes && layout.has_zeros ? 128 : 0;
-    std::byte* block = panel;
-    for (std::size_t c = 0; c < q.cols; c += kBlockCols, block += layout.block_bytes()) {
-      const std::size_t n = std::min(kBlockCols, q.cols - c);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const std::size_t c = b * kBlockCols, n = std::min(kBlockCols, q.cols - c);
+      const BlockPlace at = block_place(layout, b, blocks);
       for (std::size_t i = 0; i < n; ++i)
-        put_code(layout.kind, block, r, i, layout.kind == PanelKind::RowBits ? codes[c + i] > 0 : codes[c + i] + layout.code_offset - down);
-      if (row_panel) continue;
+        put_code(layout.kind, panel + at.codes, r, i, has_bits(layout.kind) ? codes[c + i] > 0 : codes[c + i] + layout.code_offset - down);
+      if (row_panel || b % layout.group_blocks() != 0) continue;
       const auto s = static_cast<float>(scale_at(row, c));
-      std::memcpy(block + code_bytes(layout.kind) + r * 4, &s, 4);
-      if (layout.has_zeros) block[zeros_offset(layout) + r] = static_cast<std::byte>(zero_at(row, c));
+      std::memcpy(panel + at.factors + r * 4, &s, 4);
+      if (layout.has_zeros) panel[at.factors + layout.factor_bytes() - kPanelRows + r] = static_cast<std::byte>(zero_at(row, c));
+    }
+  }
+  return m;
+}
+
+Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale, std::shared_ptr<PanelPool> pool) {
+  LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
+  if (rows % 4 != 0 || bytes.size() != elements / 4)
+    return fail(Code::ShapeMismatch, "{} bytes of b1.58 codes given for a matrix of {} x {}, expected {} with rows in fours", bytes.size(), rows, cols,
+                elements / 4);
+  if (!finite(scale)) return fail(Code::NonFinite, "weight_scale is not a finite number");
+  const PanelLayout layout = panel_layout(DType::ternary);
+  LOOM_TRY(Matrix m, create(DType::ternary, layout, rows, cols, std::move(pool)));
+  for (std::size_t row = 0; row < rows; ++row) m.row_scales_.as<float>()[row] = scale;
+  const std::size_t quarter = rows / 4;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::byte* from = bytes.data() + row % quarter * cols;
+    const auto shift = static_cast<unsigned>(row / quarter * 2);
+    std::byte* to = m.data_ + row / kPanelRows * m.panel_bytes_ + row % kPanelRows * 4;
+    // Four bytes of a panel hold the codes of four columns, and of those 8, 16 and 24 further on: whole words are shifted together.
+    for (std::size_t c = 0; c < cols; c += kBlockCols, to += layout.block_bytes()) {
+      std::uint8_t block[kBlockCols] = {};
+      std::memcpy(block, from + c, std::min(kBlockCols, cols - c));
+      for (std::size_t j = 0; j < 2; ++j) {
+        std::uint32_t packed = 0;
+        for (std::size_t k = 0; k < 4; ++k) {
+          std::uint32_t word;
+          std::memcpy(&word, block + 8 * k + 4 * j, 4);
+          word = word >> shift & 0x03030303u;
+          packed |= (word ^ (word & word >> 1 & 0x01010101u) << 1) << 2 * k;
+        }
+        std::memcpy(to + 64 * j, &packed, 4);
+      }
     }
   }
   return m;
@@ -413,25 +494,24 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     }
     return;
   }
-  const std::byte* block = panel;
-  for (std::size_t first = 0; first < cols_; first += kBlockCols, block += layout_.block_bytes()) {
-    const std::size_t n = std::min(kBlockCols, cols_ - first);
+  const std::size_t blocks = ceil_div(cols_, kBlockCols);
+  const auto number = [&](int stored, int zero) { return static_cast<float>(has_bits(layout_.kind) ? 2 * stored - 1 : stored - zero); };
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const BlockPlace at = block_place(layout_, b, blocks);
+    const std::byte *block = panel + at.codes, *factors = panel + at.factors;
+    const std::size_t first = b * kBlockCols, n = std::min(kBlockCols, cols_ - first);
     if (is_row_panel(layout_.kind)) {
       const int zero = layout_.code_offset + (layout_.has_zeros ? row_zeros()[row] : 0);
-      for (std::size_t i = 0; i < n; ++i) {
-        const int stored = stored_code(layout_.kind, block, r, i);
-        out[first + i] = snapped(static_cast<float>(layout_.kind == PanelKind::RowBits ? 2 * stored - 1 : stored - zero) * row_scales()[row]);
-      }
+      for (std::size_t i = 0; i < n; ++i) out[first + i] = snapped(number(stored_code(layout_.kind, block, r, i), zero) * row_scales()[row]);
       continue;
     }
-    const int zero = layout_.has_zeros ? static_cast<int>(block[zeros_offset(layout_) + r]) : layout_.code_offset;
+    const int zero = layout_.code_offset + (layout_.has_zeros ? static_cast<int>(zero_byte(layout_, factors, r)) : 0);
     for (std::size_t sub = 0; sub * layout_.sub_cols < n; ++sub) {
       const std::size_t slot = sub * (layout_.has_min ? 2 : 1);
-      const float d = panel_factor(layout_, block, slot, r), m = layout_.has_min ? panel_factor(layout_, block, slot + 1, r) : 0.0f;
+      const float d = panel_factor(layout_, factors, slot, r), m = layout_.has_min ? panel_factor(layout_, factors, slot + 1, r) : 0.0f;
       for (std::size_t i = sub * layout_.sub_cols; i < std::min<std::size_t>(n, (sub + 1) * layout_.sub_cols); ++i) {
         const int stored = stored_code(layout_.kind, block, r, i);
-        const float value =
-            layout_.kind == PanelKind::BlockFp4 ? Fp4E2M1::decode(static_cast<std::uint8_t>(stored)) : static_cast<float>(stored - zero);
+        const float value = layout_.kind == PanelKind::BlockFp4 ? Fp4E2M1::decode(static_cast<std::uint8_t>(stored)) : number(stored, zero);
         const float product = value * d;
         out[first + i] = snapped(layout_.has_min ? product + m : product);
       }
@@ -445,8 +525,10 @@ Result<QuantizedMatrix> Matrix::to_quantized() const {
   q.dtype = dtype_, q.rows = rows_, q.cols = cols_;
   const bool row_panel = is_row_panel(layout_.kind), code_panel = is_code_panel(layout_.kind), wide = is_wide(layout_.kind);
   // Scales lie per row also where one holds for the whole tensor: then they are all the same.
-  q.span = {code_panel && !row_panel ? Granularity::Group : layout_.has_row_scales() ? Granularity::Row : Granularity::Tensor, kBlockCols};
-  const std::size_t size = q.code_bytes();
+  q.span = {code_panel && !row_panel ? Granularity::Group : layout_.has_row_scales() ? Granularity::Row : Granularity::Tensor,
+            code_panel && !row_panel ? layout_.sub_cols : kBlockCols};
+  const std::size_t size = q.code_bytes(), blocks = ceil_div(cols_, kBlockCols);
+  const int up = layout_.kind == PanelKind::RowBytes && layout_.has_zeros ? 128 : 0;
   q.codes.resize(rows_ * cols_ * size);
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::byte* panel = this->panel(row / kPanelRows);
@@ -454,20 +536,21 @@ Result<QuantizedMatrix> Matrix::to_quantized() const {
     std::byte* to = q.codes.data() + row * cols_ * size;
     if (layout_.has_row_scales()) q.scales.push_back(wide ? wide_row_scales()[row] : static_cast<double>(row_scales()[row]));
     if (layout_.has_zeros && wide) q.zero_points.push_back(static_cast<std::int64_t>(wide_row_zeros()[row]));
-    if (layout_.has_zeros && row_panel) q.zero_points.push_back(row_zeros()[row] + 128);
+    if (layout_.has_zeros && row_panel) q.zero_points.push_back(row_zeros()[row] + up);
     if (!code_panel) {
       for (std::size_t c = 0; c < cols_; ++c) std::memcpy(to + c * size, panel + (c * kPanelRows + r) * size, size);
       continue;
     }
-    const int up = layout_.kind == PanelKind::RowBytes && layout_.has_zeros ? 128 : 0;
-    for (std::size_t first = 0; first < cols_; first += kBlockCols, panel += layout_.block_bytes()) {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const BlockPlace at = block_place(layout_, b, blocks);
+      const std::size_t first = b * kBlockCols;
       for (std::size_t i = 0; i < std::min(kBlockCols, cols_ - first); ++i) {
-        const int stored = stored_code(layout_.kind, panel, r, i);
-        to[first + i] = static_cast<std::byte>(layout_.kind == PanelKind::RowBits ? 2 * stored - 1 : stored - layout_.code_offset + up);
+        const int stored = stored_code(layout_.kind, panel + at.codes, r, i);
+        to[first + i] = static_cast<std::byte>(has_bits(layout_.kind) ? 2 * stored - 1 : stored - layout_.code_offset + up);
       }
-      if (row_panel) continue;
-      q.scales.push_back(static_cast<double>(panel_factor(layout_, panel, 0, r)));
-      if (layout_.has_zeros) q.zero_points.push_back(static_cast<int>(panel[zeros_offset(layout_) + r]));
+      if (row_panel || b % layout_.group_blocks() != 0) continue;
+      q.scales.push_back(static_cast<double>(panel_factor(layout_, panel + at.factors, 0, r)));
+      if (layout_.has_zeros) q.zero_points.push_back(static_cast<int>(zero_byte(layout_, panel + at.factors, r)));
     }
   }
   return q;

@@ -22,7 +22,8 @@ inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quanti
 // How a panel lies. Float and wide panels: [col][16] elements or codes. Code panels: per 32 columns
 //   codes: bytes 512 (byte 64j+4r+b: index 4j+b of row r); nibbles 256, crumbs (2 bits) 128, bits 64 bytes: code k, from the low
 //   end, of byte 64j+4r+b is index 4(kn+j)+b, with n groups of 64 bytes; then, for block panels, 16 scales (and 16 minima) per
-//   sub-block, sub-blocks ascending: f16 or f32; then 16 zero points, one byte each, where the type has them.
+//   sub-block, sub-blocks ascending: f16 or f32; then 16 zero points, one byte each, where the type has them. Where a scale holds for
+//   64 or 128 columns, the codes of all of them come first; the last such group of a row may have fewer.
 enum class PanelKind : std::uint8_t {
   Float64,
   Float32,
@@ -37,29 +38,33 @@ enum class PanelKind : std::uint8_t {
   BlockNibbles,
   BlockCrumbs,
   BlockBytes,
+  BlockBits,
   RowBytes,
+  RowNibbles,
   RowCrumbs,
   RowBits                       // inputs quantised
 };
-inline constexpr std::size_t kNumPanelKinds = 16;
+inline constexpr std::size_t kNumPanelKinds = 18;
 
 struct PanelLayout {
   PanelKind kind = PanelKind::Float32;
-  std::uint8_t sub_cols = 32;       // columns per scale: 32 or 16 (block panels)
+  std::uint8_t sub_cols = 32;       // columns per scale: 16, 32, 64 or 128 (block panels)
   bool half_scales = false;         // scales and minima as f16 instead of f32
   bool has_min = false;             // value = scale * code + min
   bool has_zeros = false;           // a zero point per group or row
   bool is_signed = false;           // wide codes
-  std::int8_t code_offset = 0;      // codes below a byte stand for code - code_offset; binary for 2 code - 1
+  std::int16_t code_offset = 0;     // a code c stands for c - code_offset (less the zero point); binary for 2 c - 1
 
   std::size_t panel_bytes(std::size_t cols) const;
-  std::size_t block_bytes() const;  // of 32 columns of a block or row panel
+  std::size_t block_bytes() const;  // of 32 columns of a row panel, or of a block panel with a scale for them
+  std::size_t group_blocks() const { return sub_cols <= kBlockCols ? 1 : sub_cols / kBlockCols; }  // blocks that share their scales
+  std::size_t factor_bytes() const;  // scales, minima and zero points behind the codes of such blocks
   bool quantises_input() const { return kind >= PanelKind::BlockNibbles; }
   bool has_row_scales() const;
 };
 
-// The layout that prepare() chooses for a type.
-PanelLayout panel_layout(DType dtype);
+// The layout that prepare() chooses for a type whose scales lie so.
+PanelLayout panel_layout(DType dtype, ScaleSpan span = {});
 
 // Memory for the panels of many matrices in one piece, so that small matrices too lie on large pages. Thread-safe; lives as long as
 // the longest-lived matrix in it.
@@ -84,8 +89,15 @@ class Matrix {
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
                                     std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr);
 
-  // Codes, scales and zero points as quantize() leaves them; groups of 32, other spans as the table of engine 4.1 has them.
+  // Codes, scales and zero points as quantize() leaves them. Unsupported for the spans without a kernel: groups of floats of 8 bits
+  // and of wide integers, one scale per row or tensor of fp4.
   static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr);
+
+  // Ternary codes as Microsoft's BitNet b1.58 checkpoints store them (engine D-24): bytes [rows / 4, cols], bits 2k and 2k + 1 of byte
+  // (p, c) hold the code of row k * rows / 4 + p plus 1, and 3 stands for 0; value = code * scale. ShapeMismatch unless 4 divides the
+  // rows and the bytes are as many; NonFinite for the scale.
+  static Result<Matrix> from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale,
+                                    std::shared_ptr<PanelPool> pool = nullptr);
 
   // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first.
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
@@ -115,7 +127,7 @@ class Matrix {
   void decode_row(std::size_t row, double* out) const;
 
  private:
-  static Result<Matrix> create(DType dtype, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
+  static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
 
   DType dtype_ = DType::float32;
   PanelLayout layout_;

@@ -220,5 +220,33 @@ TEST(Quantize, D_05_codes_and_scales_of_a_second_implementation) {  // quantised
   }
 }
 
+TEST(Quantize, D_02_codes_of_64_bits_are_exact_in_f64) {
+  const std::vector<float> w = {3.0f, -1.0f, 0.7f, 1e-3f, 0.0f, -3.0f};
+  for (const DType t : {DType::int64, DType::uint64}) {
+    const QuantizedMatrix q = quantize(t, w, 1, w.size()).value();
+    for (const std::int64_t c : codes_of(q)) EXPECT_LT(std::abs(c), std::int64_t{1} << 53) << name(t);
+    EXPECT_EQ(dequantize(q), w) << name(t);
+  }
+  // Codes of other programs use all 64 bits: they count as the nearest f64.
+  QuantizedMatrix q = quantize(DType::int64, std::vector<float>{1.0f, 1.0f}, 1, 2).value();
+  q.scales[0] = 0x1p-62;
+  store_le(q.codes.data(), (std::int64_t{1} << 62) + 1);
+  store_le(q.codes.data() + 8, std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(dequantize(q), (std::vector<float>{1.0f, -2.0f}));
+}
+
+TEST(Quantize, G_52_G_53_errors_rank_as_the_bits_do) {
+  const std::vector<float> w = normal(52, 64 * 256);
+  const auto error = [&](DType t) {
+    const std::vector<float> values = dequantize(quantize(t, w, 64, 256).value());
+    double sum = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) sum += std::pow(static_cast<double>(values[i]) - static_cast<double>(w[i]), 2);
+    return std::sqrt(sum);
+  };
+  EXPECT_LE(error(DType::uint8), 1.2 * error(DType::int8));
+  EXPECT_LT(error(DType::int16), error(DType::int8) / 100);
+  EXPECT_LT(error(DType::int32), error(DType::int16) / 100);
+}
+
 }  // namespace
 }  // namespace loom

@@ -32,7 +32,7 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
     }
     const Weight* bias = present(job.bias);
     const float* b = bias == nullptr ? nullptr : bias->values<float>(exec) + job.part * (job.weight->rows() / job.weight->parts());
-    packed[n++] = {job.weight->matrix(job.part).get(), job.y, b};
+    packed[n++] = {job.weight->matrix(job.part).get(), job.y, b, job.input_floor};
   }
   if (n != 0) matmul(exec, x, {packed.data(), n});
 }

@@ -14,12 +14,16 @@ struct LinearJob {
   const Weight* bias = nullptr;  // may be undeclared
   Tensor y;
   std::size_t part = 0;          // of the weight; its outputs' biases start at part * rows of it
+  float input_floor = 0;         // MatmulJob::input_floor
 };
+
+// The largest size of a row that is quantised for a BitNet cell counts as at least this (engine D-33); cells with an inner norm are such.
+inline constexpr float kBitnetFloor = 1e-5f;
 
 // All jobs read the same x. f32 inputs meet the active version as it is packed, f64 inputs its values in f64.
 void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs);
-inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y) {
-  linear(exec, x, std::array{LinearJob{&weight, &bias, y}});
+inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y, float input_floor = 0) {
+  linear(exec, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
 }
 
 // dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W and b, in blocks of `block` rows (numerics N-05).

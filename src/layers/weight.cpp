@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "dtypes/float16.h"
+#include "dtypes/packing.h"
 #include "simd/normal.h"
 
 namespace loom {
@@ -192,7 +193,41 @@ Result<void> Weight::morph(const Encoding& encoding) {
   return {};
 }
 
+namespace {
+
+// The bits that are all set in what is no finite number.
+std::uint64_t non_finite_mask(DType t) {
+  switch (t) {
+    case DType::float64: return 0x7ff0000000000000u;
+    case DType::float32: return 0x7f800000u;
+    case DType::float16: return 0x7c00u;
+    case DType::bfloat16: return 0x7f80u;
+    case DType::fp8e4m3: return 0x7fu;
+    case DType::fp8e5m2: return 0x7cu;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+Result<void> Weight::inject(const Encoding& encoding, std::span<const std::byte> codes, std::span<const std::byte> scales,
+                            std::span<const std::byte> zeros) {
+  auto q = unpack(encoding.dtype, rows(), cols(), encoding.span, codes, scales, zeros);
+  if (!q) return at(name_, std::move(q).error());
+  if (const std::uint64_t mask = non_finite_mask(encoding.dtype); mask != 0)
+    for (std::size_t i = 0; i < elements(); ++i)
+      if ((static_cast<std::uint64_t>(q->code(i)) & mask) == mask) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
+  return restore(*q, encoding);
+}
+
+Result<void> Weight::inject_bitnet(std::span<const std::byte> codes, float weight_scale) {
+  auto matrix = Matrix::from_bitnet(codes, rows(), cols(), weight_scale);
+  if (!matrix) return at(name_, std::move(matrix).error());
+  return inject(std::make_shared<const Matrix>(std::move(*matrix)));
+}
+
 Result<void> Weight::inject(MatrixPtr matrix) {
+  if (tied_ != nullptr) return tied_->inject(std::move(matrix));
   if (matrix->rows() != rows() || matrix->cols() != cols() || parts_ != 1)
     return fail(Code::ShapeMismatch, "{}: a matrix of {} x {}, expected {} x {}", name_, matrix->rows(), matrix->cols(), rows(), cols());
   master_.clear(), master64_.clear(), versions_.clear();

@@ -66,6 +66,12 @@ class Weight {
   Result<void> morph(const Encoding& encoding);
   // Panels as they are, without a master.
   Result<void> inject(MatrixPtr matrix);
+  // Data in the canonical packing (dtypes/packing.h), without a master unless the type holds one. Errors as of unpack(); NonFinite also
+  // for float codes that are no finite number.
+  Result<void> inject(const Encoding& encoding, std::span<const std::byte> codes, std::span<const std::byte> scales = {},
+                      std::span<const std::byte> zeros = {});
+  // Ternary codes as Microsoft's BitNet b1.58 checkpoints store them: Matrix::from_bitnet().
+  Result<void> inject_bitnet(std::span<const std::byte> codes, float weight_scale);
   // The active version as codes, scales and zero points, and back: the version alone, without a master unless the type holds one.
   // Unsupported for block formats.
   Result<QuantizedMatrix> quantized() const;

@@ -10,7 +10,7 @@
 namespace loom {
 namespace {
 
-constexpr const char* kSupported = "llama, mistral, qwen2, qwen3";
+constexpr const char* kSupported = "llama, mistral, qwen2, qwen3, bitnet";
 
 // Honoured below.
 constexpr std::string_view kHonoured[] = {"model_type",
@@ -112,9 +112,24 @@ bool contains(const std::string_view (&list)[N], std::string_view key) {
 
 bool is_off(const Json& value) { return value.is_null() || as_bool(value) == false || ((value.is_object() || value.is_array()) && value.empty()); }
 
-Result<void> check_keys(const Json& config) {
+// The published BitNet folder names Python files of its own, which define what transformers has by the same names.
+bool names_bitnet_classes(const Json& auto_map) {
+  const auto ends_with = [](const Json& v, std::string_view end) {
+    const std::string* text = as_string(v);
+    return text != nullptr && text->size() > end.size() && text->compare(text->size() - end.size(), end.size(), end) == 0;
+  };
+  const auto* entries = auto_map.get_ptr<const Json::object_t*>();
+  if (entries == nullptr) return false;
+  for (const auto& [key, value] : *entries)
+    if (!(key == "AutoConfig" && ends_with(value, ".BitNetConfig")) && !(key == "AutoModelForCausalLM" && ends_with(value, ".BitNetForCausalLM")))
+      return false;
+  return true;
+}
+
+Result<void> check_keys(const Json& config, const std::string& type) {
   for (const auto& [key, value] : *config.get_ptr<const Json::object_t*>()) {
     if (value.is_null() || contains(kHonoured, key) || contains(kIgnorable, key)) continue;
+    if (type == "bitnet" && (key == "quantization_config" || (key == "auto_map" && names_bitnet_classes(value)))) continue;
     if (key == "quantization_config" || key == "auto_map")
       return fail(Code::Unsupported, "/{}: {} is not supported", key,
                   key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
@@ -165,8 +180,11 @@ class Fields {
 Result<void> check_architecture(const Json& config, const std::string& type) {
   const Json* list = find(config, "architectures");
   if (!list || list->is_null()) return {};
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kClasses = {
-      {{"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kClasses = {{{"llama", "LlamaForCausalLM"},
+                                                                                       {"mistral", "MistralForCausalLM"},
+                                                                                       {"qwen2", "Qwen2ForCausalLM"},
+                                                                                       {"qwen3", "Qwen3ForCausalLM"},
+                                                                                       {"bitnet", "BitNetForCausalLM"}}};
   const auto wanted = std::find_if(kClasses.begin(), kClasses.end(), [&](const auto& c) { return c.first == type; })->second;
   if (!list->is_array() || list->size() != 1 || !as_string((*list)[0]) || *as_string((*list)[0]) != wanted)
     return fail(Code::Unsupported, "/architectures is {}, expected [\"{}\"]", printable(dump_json(*list)), wanted);
@@ -226,7 +244,8 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
 Result<void> read_window(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.integer("sliding_window", c.sliding_window));
   const bool is_qwen = c.architecture == "qwen2" || c.architecture == "qwen3";
-  if (c.architecture == "llama" && c.sliding_window != 0) return fail(Code::Unsupported, "/sliding_window: models of type llama have none");
+  if ((c.architecture == "llama" || c.architecture == "bitnet") && c.sliding_window != 0)
+    return fail(Code::Unsupported, "/sliding_window: models of type {} have none", c.architecture);
   bool use = !is_qwen;
   LOOM_TRY_VOID(in.boolean("use_sliding_window", use));
   std::int64_t first = is_qwen ? 28 : 0;  // transformers' default of max_window_layers
@@ -262,6 +281,29 @@ Result<void> read_biases(const Fields& in, ModelConfig& c) {
   c.qkv_bias = attention || c.architecture == "qwen2";
   c.o_bias = attention;
   c.qk_norm = c.architecture == "qwen3";
+  c.inner_norm = c.architecture == "bitnet";
+  return {};
+}
+
+// Packed ternary weights of a BitNet checkpoint (Hugging Face transformers, integrations/bitnet.py).
+Result<void> read_ternary(const Json& quantization, ModelConfig& c) {
+  if (!quantization.is_object())
+    return fail(Code::InvalidConfig, "/quantization_config is {}, expected an object", printable(dump_json(quantization)));
+  const Fields in(quantization, "/quantization_config");
+  std::string method, linear = "bitlinear", mode = "offline";
+  bool use_rms_norm = false;
+  LOOM_TRY_VOID(in.text("quant_method", method, true));
+  LOOM_TRY_VOID(in.text("linear_class", linear));
+  LOOM_TRY_VOID(in.text("quantization_mode", mode));
+  LOOM_TRY_VOID(in.boolean("use_rms_norm", use_rms_norm));
+  constexpr std::string_view kKnown[] = {"quant_method", "linear_class", "quantization_mode", "use_rms_norm", "rms_norm_eps", "modules_to_not_convert"};
+  for (const auto& [key, value] : *quantization.get_ptr<const Json::object_t*>())
+    if (!value.is_null() && !contains(kKnown, key)) return fail(Code::UnknownKey, "/quantization_config/{}: an unknown key", printable(key));
+  const bool known = linear == "autobitlinear" || linear == "bitlinear";
+  if (method != "bitnet" || !known || mode != "offline" || use_rms_norm)
+    return fail(Code::Unsupported, "/quantization_config: {} is not supported; bitnet's autobitlinear and bitlinear, offline and without a norm, are",
+                printable(dump_json(quantization)));
+  c.ternary_weights = linear == "autobitlinear" ? TernaryWeights::Multiplied : TernaryWeights::Divided;
   return {};
 }
 
@@ -316,14 +358,17 @@ Result<ModelConfig> config_from_json(const Json& config) {
   const Fields in(config, "");
   ModelConfig c;
   LOOM_TRY_VOID(in.text("model_type", c.architecture, true));
-  if (c.architecture != "llama" && c.architecture != "mistral" && c.architecture != "qwen2" && c.architecture != "qwen3")
+  const bool is_bitnet = c.architecture == "bitnet";
+  if (c.architecture != "llama" && c.architecture != "mistral" && c.architecture != "qwen2" && c.architecture != "qwen3" && !is_bitnet)
     return fail(Code::Unsupported, "/model_type \"{}\" is not supported; supported are {}", printable(c.architecture), kSupported);
   LOOM_TRY_VOID(check_architecture(config, c.architecture));
-  LOOM_TRY_VOID(check_keys(config));
+  LOOM_TRY_VOID(check_keys(config, c.architecture));
+  if (is_bitnet) c.hidden_act = "relu2", c.rope_theta = 500000;  // where its config says nothing
   LOOM_TRY_VOID(read_sizes(in, c));
   LOOM_TRY_VOID(read_positions(in, c));
   LOOM_TRY_VOID(read_window(in, c));
   LOOM_TRY_VOID(read_biases(in, c));
+  if (const Json* quantization = in.get("quantization_config")) LOOM_TRY_VOID(read_ternary(*quantization, c));
   LOOM_TRY_VOID(in.boolean("tie_word_embeddings", c.tie_word_embeddings));
   LOOM_TRY_VOID(in.text("hidden_act", c.hidden_act));
   LOOM_TRY_VOID(in.integer("bos_token_id", c.bos_token_id));

@@ -51,6 +51,13 @@ constexpr std::string_view kQwen3 =
  "num_attention_heads":16,"num_hidden_layers":28,"num_key_value_heads":8,"rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":1000000,
  "sliding_window":null,"tie_word_embeddings":true,"use_sliding_window":false,"vocab_size":151936})";
 
+constexpr std::string_view kBitnet =
+    R"({"architectures":["BitNetForCausalLM"],"auto_map":{"AutoConfig":"configuration_bitnet.BitNetConfig",
+ "AutoModelForCausalLM":"modeling_bitnet.BitNetForCausalLM"},"bos_token_id":128000,"eos_token_id":128001,"hidden_act":"relu2","hidden_size":2560,
+ "initializer_range":0.02,"intermediate_size":6912,"max_position_embeddings":4096,"model_type":"bitnet","rms_norm_eps":1e-05,
+ "num_attention_heads":20,"num_hidden_layers":30,"num_key_value_heads":5,"rope_theta":500000.0,"tie_word_embeddings":true,"torch_dtype":"bfloat16",
+ "use_cache":true,"vocab_size":128256,"quantization_config":{"quant_method":"bitnet","linear_class":"autobitlinear","quantization_mode":"offline"}})";
+
 // `text` with one key set to another value.
 std::string with(std::string_view text, const char* key, std::string_view value) {
   Json j = *parse_json(text);
@@ -179,6 +186,29 @@ TEST(ModelConfig, F_54_refuses_by_name) {
   EXPECT_EQ(read(with(kSmolLm2, "rope_interleaved", "true")).error().code, Code::Unsupported);
   EXPECT_EQ(read(with(kSmolLm2, "logit_scale", "0.5")).error().code, Code::UnknownKey);
   EXPECT_TRUE(read(with(kSmolLm2, "logit_scale", "null")));
+}
+
+TEST(ModelConfig, D_24_F_53_bitnet) {
+  const auto c = read(kBitnet);
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_TRUE(c->inner_norm);
+  EXPECT_EQ(c->hidden_act, "relu2");
+  EXPECT_EQ(c->head_dim, 128);
+  EXPECT_EQ(c->ternary_weights, TernaryWeights::Multiplied);
+  const auto quantized = [](std::string_view q) { return read(with(kBitnet, "quantization_config", q)); };
+  EXPECT_EQ(quantized(R"({"quant_method":"bitnet"})")->ternary_weights, TernaryWeights::Divided);  // transformers' default class
+  EXPECT_EQ(read(without(kBitnet, "quantization_config"))->ternary_weights, TernaryWeights::None);
+  EXPECT_EQ(read(without(without(kBitnet, "rope_theta"), "hidden_act"))->rope_theta, 500000.0);
+  for (const char* q : {R"({"quant_method":"gptq"})", R"({"quant_method":"bitnet","quantization_mode":"online"})",
+                        R"({"quant_method":"bitnet","linear_class":"other"})", R"({"quant_method":"bitnet","use_rms_norm":true})"})
+    EXPECT_EQ(quantized(q).error().code, Code::Unsupported) << q;
+  EXPECT_EQ(quantized(R"({"quant_method":"bitnet","bits":1})").error().code, Code::UnknownKey);
+  EXPECT_EQ(quantized("7").error().code, Code::InvalidConfig);
+  EXPECT_EQ(quantized("{}").error().code, Code::InvalidConfig);
+  EXPECT_EQ(read(with(kBitnet, "auto_map", R"({"AutoConfig":"other.Config"})")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kBitnet, "hidden_act", R"("silu")")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "hidden_act", R"("relu2")")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kBitnet, "attention_bias", "true")).error().code, Code::Unsupported);
 }
 
 TEST(ModelConfig, F_53_missing_and_impossible_values) {

@@ -192,6 +192,7 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
   mha.sliding_window = static_cast<std::size_t>(c.window_of_layer(static_cast<std::size_t>(i)));
   mha.qkv_bias = loader.has(R::QBias, i), mha.out_bias = loader.has(R::OBias, i);
   if (loader.has(R::QNorm, i)) mha.qk_norm = QkNorm::Head;
+  mha.inner_norm = loader.has(R::AttentionInnerNorm, i);
   mha.rms_norm_eps = c.rms_norm_eps;
   mha.rope = rope_config(c);
   LOOM_TRY(LayerPtr attention, filled(std::make_unique<Mha>(mha), loader, i,
@@ -204,15 +205,18 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
                                        {"v.bias", R::VBias},
                                        {"o.bias", R::OBias},
                                        {"q_norm", R::QNorm},
-                                       {"k_norm", R::KNorm}}));
-  const SwigluConfig swiglu{hidden, static_cast<std::size_t>(c.intermediate_size), loader.has(R::GateBias, i), activation};
+                                       {"k_norm", R::KNorm},
+                                       {"inner_norm", R::AttentionInnerNorm}}));
+  const SwigluConfig swiglu{hidden, static_cast<std::size_t>(c.intermediate_size), loader.has(R::GateBias, i), activation,
+                            loader.has(R::FfnInnerNorm, i), c.rms_norm_eps};
   LOOM_TRY(LayerPtr mlp, filled(std::make_unique<Swiglu>(swiglu), loader, i,
                                 {{"gate.weight", R::Gate},
                                  {"up.weight", R::Up},
                                  {"down.weight", R::Down},
                                  {"gate.bias", R::GateBias},
                                  {"up.bias", R::UpBias},
-                                 {"down.bias", R::DownBias}}));
+                                 {"down.bias", R::DownBias},
+                                 {"inner_norm", R::FfnInnerNorm}}));
   const auto norm = [&](TensorRole role) {
     return filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, i, {{"gamma", role}});
   };
@@ -251,6 +255,7 @@ std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const S
 
 Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool) {
   const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
+  if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool));
   if (!t.packed) return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order, std::move(pool));
   LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros));
   return Matrix::from_quantized(codes, std::move(pool));

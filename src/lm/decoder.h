@@ -29,6 +29,7 @@ struct SourceTensor {
   // Of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or blocks as a GGUF has them.
   std::optional<ScaleSpan> packed = std::nullopt;
   std::span<const std::byte> scales = {}, zeros = {};
+  std::optional<float> bitnet_scale = {};  // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights
 };
 
 struct DecoderSource {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 
+#include "core/checked.h"
 #include "core/fp_environment.h"
+#include "dtypes/decode.h"
 #include "io/gguf/gguf.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
@@ -16,7 +19,7 @@ constexpr std::string_view kSupported =
     "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face "
     "folders of model types llama, "
     "mistral, "
-    "qwen2 and qwen3";
+    "qwen2, qwen3 and bitnet";
 
 bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
@@ -106,20 +109,59 @@ Result<ModelConfig> folder_config(const std::string& folder) {
   return config;
 }
 
+bool is_linear(TensorRole role) { return role != TensorRole::Embedding && role != TensorRole::Head && role != TensorRole::RopeFactors; }
+
+// One number in a tensor of its own.
+Result<float> scale_value(const SafeTensor& t) {
+  std::size_t elements = 1;
+  for (const std::size_t d : t.shape) elements *= d;
+  const bool is_float = t.dtype == DType::float32 || t.dtype == DType::float16 || t.dtype == DType::bfloat16;
+  if (elements != 1 || !is_float) return fail(Code::ShapeMismatch, "tensor {} holds {} {} values, expected one float", t.name, elements, name(t.dtype));
+  float value = 0;
+  decode_to_float(t.dtype, t.bytes.data(), &value, 1);
+  return value;
+}
+
+// Marks the packed ternary weights of a BitNet checkpoint and gives each its scale; strict both ways.
+Result<void> join_scales(DecoderSource& source, std::map<std::string, float> scales) {
+  for (SourceTensor& t : source.tensors) {
+    if (t.dtype != DType::uint8 || !is_linear(t.place.role)) continue;
+    const auto found = scales.find(t.name + "_scale");
+    if (found == scales.end()) return fail(Code::NotFound, "tensor {}_scale is missing", t.name);
+    if (t.shape.size() != 2) return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected 2", t.name, t.shape.size());
+    LOOM_TRY(t.shape[0], checked_mul(t.shape[0], 4));
+    t.dtype = DType::ternary;
+    t.bitnet_scale = source.config.ternary_weights == TernaryWeights::Divided ? 1.0f / found->second : found->second;
+    scales.erase(found);
+  }
+  if (!scales.empty()) return fail(Code::Unsupported, "tensor {} belongs to no packed weight", scales.begin()->first);
+  return {};
+}
+
 Result<DecoderSource> folder_source(const std::string& folder) {
   DecoderSource source;
   LOOM_TRY(source.config, folder_config(folder));
   auto opened = SafetensorsModel::open(folder);
   if (!opened) return tl::make_unexpected(std::move(opened).error());
+  const bool has_ternary = source.config.ternary_weights != TernaryWeights::None;
+  std::map<std::string, float> scales;
   for (const SafetensorsFile& file : opened->files())
     for (const SafeTensor& t : file.tensors()) {
       if (is_ignorable_hf(t.name)) continue;
+      if (has_ternary && t.name.ends_with(".weight_scale")) {
+        auto scale = scale_value(t);
+        if (!scale) return at(folder, std::move(scale).error());
+        scales[t.name] = *scale;
+        continue;
+      }
       const auto place = place_from_hf(t.name);
       if (!place) return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name, source.config.architecture);
       // A tied head that is stored all the same is the embedding once more.
       if (place->role == TensorRole::Head && source.config.tie_word_embeddings) continue;
       source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.file()});
     }
+  if (has_ternary)
+    if (auto joined = join_scales(source, std::move(scales)); !joined) return at(folder, std::move(joined).error());
   return source;
 }
 

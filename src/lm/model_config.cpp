@@ -53,7 +53,9 @@ Result<void> check(const ModelConfig& c) {
     return fail(Code::InvalidConfig, "{} attention heads do not divide among {} key-value heads", c.num_attention_heads, c.num_key_value_heads);
   if (!(c.rms_norm_eps > 0) || !std::isfinite(c.rms_norm_eps))
     return fail(Code::InvalidConfig, "rms_norm_eps is {}, expected a positive number", c.rms_norm_eps);
-  if (c.hidden_act != "silu") return fail(Code::Unsupported, "hidden_act \"{}\": only silu is supported", c.hidden_act);
+  const char* const activation = c.architecture == "bitnet" ? "relu2" : "silu";
+  if (c.hidden_act != activation)
+    return fail(Code::Unsupported, "hidden_act \"{}\": only {} is supported in models of type {}", c.hidden_act, activation, c.architecture);
   if (c.sliding_window < 0 || c.sliding_window > std::int64_t{1} << 31) return fail(Code::InvalidConfig, "sliding_window is {}", c.sliding_window);
   if (c.sliding_window > 0 && c.layer_slides.size() != static_cast<std::size_t>(c.num_hidden_layers))
     return fail(Code::InvalidConfig, "layer_types names {} layers, the model has {}", c.layer_slides.size(), c.num_hidden_layers);

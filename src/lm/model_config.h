@@ -24,8 +24,12 @@ struct RopeScaling {
   std::optional<double> attention_factor;            // yarn; absent: 0.1 ln(factor) + 1
 };
 
+// How the linear layers of a BitNet checkpoint are stored: as they are, or as packed ternary codes whose values are code * weight_scale
+// or code / weight_scale (linear_class "autobitlinear" and "bitlinear").
+enum class TernaryWeights : std::uint8_t { None, Multiplied, Divided };
+
 struct ModelConfig {
-  std::string architecture;  // "llama", "mistral", "qwen2", "qwen3"
+  std::string architecture;  // "llama", "mistral", "qwen2", "qwen3", "bitnet"
   std::int64_t hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
   std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0;
   std::int64_t vocab_size = 0, max_position_embeddings = 0;
@@ -42,6 +46,8 @@ struct ModelConfig {
 
   bool qkv_bias = false, o_bias = false, mlp_bias = false;
   bool qk_norm = false;  // RMS norm of every query and key head, before RoPE
+  bool inner_norm = false;  // RMS norms in front of o and down (BitNet)
+  TernaryWeights ternary_weights = TernaryWeights::None;
   bool tie_word_embeddings = false;
   std::string hidden_act = "silu";
 

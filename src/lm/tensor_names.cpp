@@ -26,10 +26,12 @@ constexpr RoleNames kRoles[] = {
     {TensorRole::OBias, true, "self_attn.o_proj.bias", "attn_output.bias", kAttention, "o.bias"},
     {TensorRole::QNorm, true, "self_attn.q_norm.weight", "attn_q_norm.weight", kAttention, "q_norm"},
     {TensorRole::KNorm, true, "self_attn.k_norm.weight", "attn_k_norm.weight", kAttention, "k_norm"},
+    {TensorRole::AttentionInnerNorm, true, "self_attn.attn_sub_norm.weight", "attn_sub_norm.weight", kAttention, "inner_norm"},
     {TensorRole::FfnNorm, true, "post_attention_layernorm.weight", "ffn_norm.weight", kMlpNorm, "gamma"},
     {TensorRole::Gate, true, "mlp.gate_proj.weight", "ffn_gate.weight", kMlp, "gate.weight"},
     {TensorRole::Up, true, "mlp.up_proj.weight", "ffn_up.weight", kMlp, "up.weight"},
     {TensorRole::Down, true, "mlp.down_proj.weight", "ffn_down.weight", kMlp, "down.weight"},
+    {TensorRole::FfnInnerNorm, true, "mlp.ffn_sub_norm.weight", "ffn_sub_norm.weight", kMlp, "inner_norm"},
     {TensorRole::GateBias, true, "mlp.gate_proj.bias", "ffn_gate.bias", kMlp, "gate.bias"},
     {TensorRole::UpBias, true, "mlp.up_proj.bias", "ffn_up.bias", kMlp, "up.bias"},
     {TensorRole::DownBias, true, "mlp.down_proj.bias", "ffn_down.bias", kMlp, "down.bias"},
@@ -129,6 +131,7 @@ std::vector<TensorPlace> expected_tensors(const ModelConfig& c) {
     add(c.qkv_bias, {TensorRole::QBias, TensorRole::KBias, TensorRole::VBias});
     add(c.o_bias, {TensorRole::OBias});
     add(c.qk_norm, {TensorRole::QNorm, TensorRole::KNorm});
+    add(c.inner_norm, {TensorRole::AttentionInnerNorm, TensorRole::FfnInnerNorm});
     add(true, {TensorRole::FfnNorm, TensorRole::Gate, TensorRole::Up, TensorRole::Down});
     add(c.mlp_bias, {TensorRole::GateBias, TensorRole::UpBias, TensorRole::DownBias});
   }
@@ -152,6 +155,7 @@ std::vector<std::size_t> expected_shape(const ModelConfig& c, TensorRole role) {
     case TensorRole::K:
     case TensorRole::V: return {kv, d};
     case TensorRole::O: return {d, q};
+    case TensorRole::AttentionInnerNorm:
     case TensorRole::QBias: return {q};
     case TensorRole::KBias:
     case TensorRole::VBias: return {kv};
@@ -162,6 +166,7 @@ std::vector<std::size_t> expected_shape(const ModelConfig& c, TensorRole role) {
     case TensorRole::Gate:
     case TensorRole::Up: return {n, d};
     case TensorRole::Down: return {d, n};
+    case TensorRole::FfnInnerNorm:
     case TensorRole::GateBias:
     case TensorRole::UpBias: return {n};
     case TensorRole::RopeFactors: return {static_cast<std::size_t>(c.rotary_dim()) / 2};

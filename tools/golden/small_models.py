@@ -8,6 +8,7 @@ Weights come from numpy's Philox-free default generator with a fixed seed, so th
 the stored weights by plain attention; RoPE angles are replaced by f64 ones, made here from the published formulas and compared with
 transformers' own, because f32 angles lose digits with the position. For every model the features that it is there for are switched
 off in turn and must move the logits: a reference that cannot fail would prove nothing.
+The BitNet folders hold packed ternary weights and their scales as the published model does; transformers' own loader reads them back.
 """
 import copy
 import json
@@ -16,11 +17,15 @@ import os
 import shutil
 import sys
 
+os.environ["TORCHDYNAMO_DISABLE"] = "1"     # BitNet's layers are marked for compilation, which would only change roundings
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numpy as np
 import oracle
 import torch
+from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.integrations.bitnet import pack_weights
 
 PROMPT_TOKENS, GREEDY_TOKENS, ROWS = 64, 32, [0, 15, 40, 63]
 # Prompts are drawn until every greedy step is decided by at least this share of the largest logit, and the tokens vary.
@@ -29,6 +34,8 @@ BASE = dict(vocab_size=256, hidden_size=48, intermediate_size=80, num_hidden_lay
             max_position_embeddings=256, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=True, rope_theta=10000.0,
             bos_token_id=None, eos_token_id=None, pad_token_id=None)
 LLAMA = dict(BASE, model_type="llama", architectures=["LlamaForCausalLM"], head_dim=12, attention_bias=False, mlp_bias=False)
+BITNET = dict({k: v for k, v in BASE.items() if k != "head_dim"}, model_type="bitnet", architectures=["BitNetForCausalLM"],
+              hidden_act="relu2", rope_theta=500000.0)
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64)
 
@@ -58,6 +65,11 @@ MODELS = {
     "gemma1": (dict(BASE, model_type="gemma", architectures=["GemmaForCausalLM"], hidden_size=64, head_dim=16, hidden_act="gelu_pytorch_tanh",
                     hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-6, attention_bias=False), torch.bfloat16, None, [dict(rope_theta=500.0)]),
 }
+# Ternary weights: their scale multiplies, or divides.
+MODELS["bitnet_multiplied"] = (dict(BITNET, quantization_config=dict(quant_method="bitnet", linear_class="autobitlinear", quantization_mode="offline")),
+                               torch.bfloat16, None, ["attn_sub_norm", "ffn_sub_norm"])
+MODELS["bitnet_divided"] = (dict(BITNET, quantization_config=dict(quant_method="bitnet", linear_class="bitlinear", quantization_mode="offline"),
+                                 num_key_value_heads=4, num_hidden_layers=1), torch.float32, None, ["attn_sub_norm", "ffn_sub_norm"])
 # Two folders carry the newer spelling that transformers 5 writes; the others the one that published models have.
 NEW_SPELLING = {"llama3_scaled", "qwen3_head_norm"}
 
@@ -135,13 +147,32 @@ def byte_tokenizer():
                       "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": letters, "merges": []}}
 
 
+def save_ternary(model, folder, dtype, divides):
+    """Linear layers as packed codes and a scale, the mean size of their weights or its reciprocal; all else in `dtype`."""
+    tensors = {}
+    for key, p in model.named_parameters():
+        if key.endswith("_proj.weight"):
+            mean = p.abs().mean().to(dtype).float()
+            tensors[key] = pack_weights((p / mean).round().clamp(-1, 1).to(torch.int32))
+            tensors[key + "_scale"] = (1 / mean if divides else mean).reshape(1).to(dtype)
+        else:
+            tensors[key] = p.detach().to(dtype)
+    os.makedirs(folder)
+    save_file(tensors, f"{folder}/model.safetensors", metadata={"format": "pt"})
+
+
 def store(folder, name, seed):
     config, dtype, shard, _ = MODELS[name]
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**copy.deepcopy(config)), dtype=torch.float32)
+    quantization = config.get("quantization_config")
+    plain = {k: v for k, v in config.items() if k != "quantization_config"}
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**copy.deepcopy(plain)), dtype=torch.float32)
     fill(model, seed)
     shutil.rmtree(folder, ignore_errors=True)
-    model.to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
-    os.remove(f"{folder}/generation_config.json")
+    if quantization:
+        save_ternary(model, folder, dtype, quantization["linear_class"] == "bitlinear")
+    else:
+        model.to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
+        os.remove(f"{folder}/generation_config.json")
     if name not in NEW_SPELLING:
         with open(f"{folder}/config.json", "w", encoding="utf-8") as out:
             json.dump(dict(config, torch_dtype=str(dtype)[6:]), out, indent=1)
@@ -149,10 +180,15 @@ def store(folder, name, seed):
         json.dump(byte_tokenizer(), out, ensure_ascii=False, separators=(",", ":"))
 
 
+def load(folder):
+    """BitNet's layers keep the stored type whatever is asked for."""
+    return torch.nn.Module.float(oracle.load(folder))     # which transformers forbids without need
+
+
 def changed(folder, config, change, ids):
     """Logits with one feature switched off or altered."""
     if isinstance(change, str):      # parameters of that name, set to nothing
-        model = oracle.load(folder)
+        model = load(folder)
         for key, p in model.named_parameters():
             if change in key:
                 p.fill_(0.0 if change == "bias" else 1.0)
@@ -167,7 +203,7 @@ def changed(folder, config, change, ids):
 
 def reference(folder, name, seed):
     config, dtype, _, changes = MODELS[name]
-    model = oracle.load(folder)
+    model = load(folder)
     use_f64_angles(model, config)
     random = np.random.default_rng(seed)
     for _ in range(200):

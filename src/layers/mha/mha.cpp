@@ -96,7 +96,8 @@ void Mha::forward_cached(const Exec& exec, const Pass& pass, const ConstView& in
   const Tensor k = exec.arena.tensor(x.rows, k_.rows());
   const Tensor v = exec.arena.tensor(x.rows, v_.rows());
   const Tensor o = exec.arena.tensor(x.rows, q_.rows());
-  linear(exec, x, std::array{LinearJob{&q_, &q_bias_, q}, LinearJob{&k_, &k_bias_, k}, LinearJob{&v_, &v_bias_, v}});
+  const float floor = input_floor();
+  linear(exec, x, std::array{LinearJob{&q_, &q_bias_, q, 0, floor}, LinearJob{&k_, &k_bias_, k, 0, floor}, LinearJob{&v_, &v_bias_, v, 0, floor}});
   if (config_.qk_norm != QkNorm::None) {
     norm(exec, q, q_norm_, q);
     norm(exec, k, k_norm_, k);
@@ -107,7 +108,7 @@ void Mha::forward_cached(const Exec& exec, const Pass& pass, const ConstView& in
   }
   attention(exec, attention_config(), q, k, v, pass.runs, pass.caches.subspan(slot_ * pass.runs.size(), pass.runs.size()), o);
   if (config_.inner_norm) norm(exec, o, inner_norm_, o);
-  linear(exec, o, o_, o_bias_, y);
+  linear(exec, o, o_, o_bias_, y, floor);
 }
 
 void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
@@ -118,8 +119,9 @@ void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& x, const 
   const std::size_t steps = positions_of(x.shape), keys = positions_of(source->shape), samples = x.shape.rows() / steps;
   const auto taken = [&](const Shape& like, std::size_t cols) { return exec.arena.view(like.with_cols(cols).value(), x.element); };
   const View q = taken(x.shape, q_.rows()), k = taken(source->shape, k_.rows()), v = taken(source->shape, v_.rows()), o = taken(x.shape, q_.rows());
-  linear(exec, x, q_, q_bias_, q);
-  linear(exec, *source, std::array{LinearJob{&k_, &k_bias_, k}, LinearJob{&v_, &v_bias_, v}});
+  const float floor = input_floor();
+  linear(exec, x, q_, q_bias_, q, floor);
+  linear(exec, *source, std::array{LinearJob{&k_, &k_bias_, k, 0, floor}, LinearJob{&v_, &v_bias_, v, 0, floor}});
   // What a norm changes, backward wants as it was.
   View normed_q = q, normed_k = k, normed_o = o;
   const bool kept = pass.keeps();
@@ -139,7 +141,7 @@ void Mha::forward(const Exec& exec, const Pass& pass, const ConstView& x, const 
     if (kept) normed_o = taken(x.shape, q_.rows());
     norm(exec, o, inner_norm_, normed_o);
   }
-  linear(exec, normed_o, o_, o_bias_, y);
+  linear(exec, normed_o, o_, o_bias_, y, floor);
   if (!kept) return;
   for (const ConstView& view : {x, *source, pass.mask == nullptr ? ConstView{} : *pass.mask}) pass.tape->push(view);
   for (const View& view : {q, k, v, o, normed_q, normed_k, normed_o}) pass.tape->push(view);

@@ -50,6 +50,7 @@ class Mha final : public Layer {
   using RopeTablePtr = std::shared_ptr<const RopeTable>;
   Result<void> complete_config();
   AttentionConfig attention_config() const;
+  float input_floor() const { return config_.inner_norm ? kBitnetFloor : 0.0f; }
   // Null and exec.status when the call cannot be computed.
   const ConstView* key_source(const Exec& exec, const Pass& pass, const ConstView& x) const;
   RopeTablePtr rope_table(const Exec& exec, std::size_t positions) const;

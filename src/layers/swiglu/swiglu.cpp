@@ -44,7 +44,8 @@ void Swiglu::forward(const Exec& exec, const Pass& pass, const ConstView& x, con
   const ArenaScope scope(exec.arena, pass.keeps());
   const std::size_t rows = x.shape.rows(), n = config_.output_height;
   const Tensor gate = exec.arena.tensor(rows, n, x.element), up = exec.arena.tensor(rows, n, x.element);
-  linear(exec, x, std::array{LinearJob{&gate_, &gate_bias_, gate}, LinearJob{&up_, &up_bias_, up}});
+  const float floor = config_.inner_norm ? kBitnetFloor : 0.0f;
+  linear(exec, x, std::array{LinearJob{&gate_, &gate_bias_, gate, 0, floor}, LinearJob{&up_, &up_bias_, up, 0, floor}});
   const Tensor hidden = pass.keeps() ? exec.arena.tensor(rows, n, x.element) : gate;
   gated(exec, config_.activation, gate, up, hidden);
   Tensor normed = hidden;
@@ -52,7 +53,7 @@ void Swiglu::forward(const Exec& exec, const Pass& pass, const ConstView& x, con
     if (pass.keeps()) normed = exec.arena.tensor(rows, n, x.element);
     with_element(x.element, [&]<class T>() { rms_norm(exec, hidden, inner_norm_.values<T>(exec), config_.rms_norm_eps, normed); });
   }
-  linear(exec, normed, down_, down_bias_, y);
+  linear(exec, normed, down_, down_bias_, y, floor);
   if (!pass.keeps()) return;
   pass.tape->push(x);
   for (const Tensor& t : {gate, up, hidden, normed}) pass.tape->push({t.data, x.shape.with_cols(n).value(), x.element});

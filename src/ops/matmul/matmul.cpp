@@ -7,15 +7,24 @@
 namespace loom {
 namespace {
 
-// Nibble, byte and row panels read x in forms of their own.
-constexpr std::size_t kForms = 3;
-std::size_t form_index(PanelKind kind) { return kind >= PanelKind::RowBytes ? 2 : kind == PanelKind::BlockBytes ? 1 : 0; }
+// Row panels read x in one form, byte panels and narrower block panels in one for each group size.
+constexpr std::size_t kForms = 7;
+bool by_row(PanelKind kind) { return kind >= PanelKind::RowBytes; }
+std::size_t form_index(const PanelLayout& layout) {
+  if (by_row(layout.kind)) return 0;
+  const std::size_t group = layout.group_blocks() == 1 ? 0 : layout.group_blocks() == 2 ? 1 : 2;
+  return 1 + 2 * group + (layout.kind == PanelKind::BlockBytes ? 1 : 0);
+}
 
-QuantizedRows quantize(const Exec& exec, ConstTensor x, PanelKind kind) {
+QuantizedRows quantize(const Exec& exec, ConstTensor x, const PanelLayout& layout, float floor) {
   QuantizedRows q;
   q.blocks = ceil_div(x.cols, kBlockCols);
-  q.by_row = kind >= PanelKind::RowBytes;
-  if (!q.by_row && exec.activations == Activations::int16) q.form = kind == PanelKind::BlockBytes ? InputForm::Words : InputForm::Digits;
+  if (by_row(layout.kind)) {
+    q.scale_cols = 0, q.floor = floor;
+  } else {
+    q.scale_cols = layout.group_blocks() * kBlockCols;
+    if (exec.activations == Activations::int16) q.form = layout.kind == PanelKind::BlockBytes ? InputForm::Words : InputForm::Digits;
+  }
   q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
   for_rows(exec, x.rows, x.cols, [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
   return q;
@@ -32,15 +41,15 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
     panels += job.weight->panels();
     bytes += job.weight->panels() * job.weight->panel_bytes();
     if (!job.weight->layout().quantises_input()) continue;
-    QuantizedRows& q = inputs[form_index(job.weight->layout().kind)];
-    if (q.data == nullptr) q = quantize(exec, x, job.weight->layout().kind);
+    QuantizedRows& q = inputs[form_index(job.weight->layout())];
+    if (q.data == nullptr) q = quantize(exec, x, job.weight->layout(), job.input_floor);
   }
   const auto run_panels = [&](std::size_t begin, std::size_t end) {
     for (const MatmulJob& job : jobs) {
       const std::size_t n = job.weight->panels();
       if (begin < n && begin < end) {
         const PanelKind kind = job.weight->layout().kind;
-        const MatmulTask task{job.weight, x.as(), x.rows, x.cols, &inputs[form_index(kind)], job.y.as(), job.bias};
+        const MatmulTask task{job.weight, x.as(), x.rows, x.cols, &inputs[form_index(job.weight->layout())], job.y.as(), job.bias};
         exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, begin, end < n ? end : n);
       }
       begin = begin > n ? begin - n : 0;

@@ -1,11 +1,12 @@
 #pragma once
 // y[r, o] = sum_i W[o, i] x[r, i] (+ bias[o]); x [rows, cols], y [rows, W.rows].
 //
-// Order of sums over i: float weights by chain64 (fp8: the total times the row's scale; fp4: each group of 32 is a chain, times its
-// scale), in f64 for float64 and the wide integers. Other quantised weights (engine D-26, D-33): x is quantised first, per 32 columns to
-// int16 or int8 (Exec::activations) for block panels, per row to int8 for row panels; integer sums are exact; block panels then add
-// f32(I) * (scale * sx), and min * (sx * f32(sum q)) where the format has minima, sub-blocks ascending, into one accumulator; row
-// panels multiply the exact sum of the row by (scale * sx) once. The total is snapped, the bias added, the result snapped.
+// Order of sums over i: float weights by chain64 (fp8: the total times the row's scale; fp4: each group of 32, 64 or 128 is a chain,
+// times its scale), in f64 for float64 and the wide integers. Other quantised weights (engine D-26, D-33): x is quantised first, to
+// int16 or int8 (Exec::activations) per 32 columns for block panels, or per 64 or 128 where their scales are, per row to int8 for row
+// panels; integer sums are exact; block panels then add f32(I) * (scale * sx), and min * (sx * f32(sum q)) where the format has minima,
+// sub-blocks ascending, into one accumulator; row panels multiply the exact sum of the row by (scale * sx) once. The total is snapped,
+// the bias added, the result snapped.
 // Outputs are divided among threads; nothing else is.
 
 #include <span>
@@ -27,7 +28,7 @@ struct alignas(32) QuantizedBlock {
     };
     std::int16_t words[32];            // each four in the order of the target's kWordOrder
   };
-  float scale;                         // sx, of the block or of the whole row
+  float scale;                         // sx, of the columns that share one
   float scaled, scaled16[2];           // sx * f32(sum of q) over the 32 and over each 16
   std::int32_t sum, sums16[2];         // of q
 };
@@ -35,7 +36,8 @@ struct QuantizedRows {
   QuantizedBlock* data = nullptr;      // [rows, blocks]
   std::size_t blocks = 0;
   InputForm form = InputForm::Codes;
-  bool by_row = false;                 // one scale per row, else one per block
+  std::size_t scale_cols = kBlockCols; // columns that share a scale; 0: the whole row
+  float floor = 0;                     // a row's largest size counts as at least this
 
   QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }
 };
@@ -45,6 +47,7 @@ struct MatmulJob {
   const Matrix* weight = nullptr;
   Tensor y;
   const float* bias = nullptr;      // [weight rows] or null
+  float input_floor = 0;            // row panels: a row's largest size counts as at least this; one for all jobs of a call
 };
 
 // One pass over x for all weights (q | k | v, gate | up): they divide one set of threads.

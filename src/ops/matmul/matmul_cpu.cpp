@@ -126,25 +126,41 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   });
 }
 
-// fp4: the chain of each group of 32 is multiplied by its scale, then added (engine D-31).
+// total[r][16] += scale * the chain of sum_k a[r, k] columns[k][16], for r < N: add_chain() with groups in place of its blocks.
+template <int N>
+[[gnu::noinline]] void add_group(const float* columns, Factor<float> a, std::size_t terms, const float* scale, float* total) {
+  F32x16 group[N];
+  for (int t = 0; t < N; ++t) group[t] = zero();
+  for (std::size_t k = 0; k < terms; ++k, columns += kLanes) {
+    const F32x16 weight = load(columns);
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t) group[t] = group[t] + weight * splat(a.data[static_cast<std::size_t>(t) * a.row + k]);
+  }
+  for (int t = 0; t < N; ++t) store(total + t * kLanes, load(total + t * kLanes) + group[t] * load(scale));
+}
+
+constexpr std::size_t kMaxGroup = 128;
+
+// fp4: the chain of each group is multiplied by its scale, then added (engine D-31).
 void fp4_panel(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows, float* buffer) {
-  Totals totals, group;
+  Totals totals;
   for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero());
   const std::byte* block = task.weight->panel(p);
+  const PanelLayout& layout = task.weight->layout();
   const Factor<float> x{task.x + row0 * task.cols, task.cols};
-  for (std::size_t begin = 0; begin < task.cols; begin += kBlockCols, block += task.weight->layout().block_bytes()) {
-    const std::size_t count = task.cols - begin < kBlockCols ? task.cols - begin : kBlockCols;
-    for (std::size_t i = 0; i < kBlockCols; ++i) store(buffer + i * kLanes, fp4_16(block, i));
-    const F32x16 scale = load(reinterpret_cast<const float*>(block + 256));
-    for (std::size_t r = 0; r < rows; ++r) store(group.v[r], zero());
-    add_product(buffer, x.at(0, begin), rows, count, group.v[0]);
-    for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], load(totals.v[r]) + load(group.v[r]) * scale);
+  for (std::size_t begin = 0; begin < task.cols; begin += layout.sub_cols) {
+    const std::size_t count = task.cols - begin < layout.sub_cols ? task.cols - begin : layout.sub_cols;
+    for (std::size_t i = 0; i < count; i += kBlockCols, block += 256)
+      for (std::size_t k = 0; k < kBlockCols; ++k) store(buffer + (i + k) * kLanes, fp4_16(block, k));
+    const auto* scale = reinterpret_cast<const float*>(block);
+    block += layout.factor_bytes();
+    for_tiles<float>(rows, [&]<int N>(std::size_t r) { add_group<N>(buffer, x.at(r, begin), count, scale, totals.v[r]); });
   }
   for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, load(totals.v[r]));
 }
 
 void fp4_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  alignas(64) float buffer[kBlockCols * kLanes];
+  alignas(64) float buffer[kMaxGroup * kLanes];
   each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
     for (std::size_t p = first; p < last; ++p) fp4_panel(task, p, row, rows, buffer);
   });
@@ -198,8 +214,9 @@ struct BlockFormat {
   static constexpr std::size_t kSub = Sub, kSubs = 32 / Sub;
   static constexpr std::size_t kCodeBytes = 64 * Bits;
   static constexpr std::size_t kFactorBytes = kLanes * (Half ? 2 : 4);
-  static constexpr std::size_t kZerosAt = kCodeBytes + kSubs * kFactorBytes * (Min ? 2 : 1);
-  static constexpr std::size_t kBytes = kZerosAt + (Zeros ? kLanes : 0);
+  static constexpr std::size_t kZerosAt = kSubs * kFactorBytes * (Min ? 2 : 1);
+  static constexpr std::size_t kFactors = kZerosAt + (Zeros ? kLanes : 0);
+  static constexpr std::size_t kBytes = kCodeBytes + kFactors;
 
   static LOOM_INLINE native::F32 factors(const std::byte* p, std::size_t slice) {
     if constexpr (Half)
@@ -252,20 +269,21 @@ template <class Format>
 struct Factors {
   native::F32 d, m{};
   native::I32 zeros{};
-  LOOM_INLINE Factors(const std::byte* block, std::size_t s, std::size_t slice) {
-    const std::byte* p = block + Format::kCodeBytes + s * (Format::kMin ? 2 : 1) * Format::kFactorBytes;
+  LOOM_INLINE Factors(const std::byte* factors, std::size_t s, std::size_t slice) {
+    const std::byte* p = factors + s * (Format::kMin ? 2 : 1) * Format::kFactorBytes;
     d = Format::factors(p, slice);
     if constexpr (Format::kMin) m = Format::factors(p + Format::kFactorBytes, slice);
-    if constexpr (Format::kZeros) zeros = load_bytes(block + Format::kZerosAt + slice * kRegisterLanes);
+    if constexpr (Format::kZeros) zeros = load_bytes(factors + Format::kZerosAt + slice * kRegisterLanes);
   }
 };
 
-// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)).
+// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)); `sum` is that of the inputs behind dot.
 template <class Format>
-LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t offset, const Factors<Format>& f, const QuantizedBlock& x,
-                                  std::size_t s) {
-  if (Format::kBits < 8 && offset != 0) dot -= offset * x.sum;
-  if constexpr (Format::kZeros) dot -= f.zeros * x.sum;
+LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t sum, std::int32_t offset, const Factors<Format>& f,
+                                  const QuantizedBlock& x, std::size_t s) {
+  if constexpr (Format::kBits == 1) dot += dot;
+  if ((Format::kBits < 8 || Format::kZeros) && offset != 0) dot -= offset * sum;
+  if constexpr (Format::kZeros) dot -= f.zeros * sum;
   total = total + to_float(dot) * (f.d * x.scale);
   if constexpr (Format::kMin) total = total + f.m * (Format::kSub == 32 ? x.scaled : x.scaled16[s]);
   return total;
@@ -288,8 +306,8 @@ void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
       for (std::size_t s = 0; s < Format::kSubs; ++s) {
         const native::I32 dot = Codes<Format, Wide>::dot_once(block, s, slice, x[b]);
         reload();
-        const Factors<Format> f(block, s, slice);
-        total.r[slice] = add_block<Format>(total.r[slice], dot, offset, f, x[b], s);
+        const Factors<Format> f(block + Format::kCodeBytes, s, slice);
+        total.r[slice] = add_block<Format>(total.r[slice], dot, x[b].sum, offset, f, x[b], s);
       }
   }
   store_row(task, p, row, total);
@@ -307,9 +325,10 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
     for (std::size_t slice = 0; slice < kRegisters; ++slice)
       for (std::size_t s = 0; s < Format::kSubs; ++s) {
         const Codes<Format, Wide> codes(block, s, slice);
-        const Factors<Format> f(block, s, slice);
+        const Factors<Format> f(block + Format::kCodeBytes, s, slice);
         const QuantizedBlock* x = task.quantized->row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks) total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), offset, f, *x, s);
+        for (std::size_t t = 0; t < rows; ++t, x += blocks) 
+          total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), x->sum, offset, f, *x, s);
       }
   for (std::size_t t = 0; t < rows; ++t) {
     F32x16 sum;
@@ -318,29 +337,97 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
   }
 }
 
+// Blocks that share their scales: one exact sum over all of them (engine D-33, groups of 64 and 128).
 template <class Format, bool Wide>
+void group_row(const MatmulTask& task, std::size_t p, std::size_t row) {
+  const PanelLayout& layout = task.weight->layout();
+  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
+  const std::byte* block = task.weight->panel(p);
+  const QuantizedBlock* x = task.quantized->row(row);
+  F32x16 total = zero();
+  for (std::size_t b = 0; b < blocks; b += shared) {
+    native::I32 dots[kRegisters] = {};
+    std::int32_t sum = 0;
+    const std::size_t end = b + shared < blocks ? b + shared : blocks;
+    for (std::size_t k = b; k < end; ++k, block += Format::kCodeBytes) {
+      for (std::size_t line = 0; line < Format::kCodeBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+#pragma GCC unroll 16
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        dots[slice] += Codes<Format, Wide>::dot_once(block, 0, slice, x[k]);
+        reload();
+      }
+      sum += x[k].sum;
+    }
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      total.r[slice] = add_block<Format>(total.r[slice], dots[slice], sum, layout.code_offset, Factors<Format>(block, 0, slice), x[b], 0);
+    block += Format::kFactors;
+  }
+  store_row(task, p, row, total);
+}
+
+template <class Format, bool Wide>
+void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
+  const PanelLayout& layout = task.weight->layout();
+  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
+  const std::byte* block = task.weight->panel(p);
+  native::F32 total[kRegisters][kBlockRows] = {};
+  for (std::size_t b = 0; b < blocks; b += shared) {
+    const std::size_t count = b + shared < blocks ? shared : blocks - b;
+    const std::byte* factors = block + count * Format::kCodeBytes;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+      native::I32 dots[kBlockRows] = {};
+      std::int32_t sums[kBlockRows] = {};
+      for (std::size_t k = 0; k < count; ++k) {
+        const Codes<Format, Wide> codes(block + k * Format::kCodeBytes, 0, slice);
+        const QuantizedBlock* x = task.quantized->row(row) + b + k;
+        for (std::size_t t = 0; t < rows; ++t, x += blocks) dots[t] += codes.dot(*x, 0), sums[t] += x->sum;
+      }
+      const Factors<Format> f(factors, 0, slice);
+      const QuantizedBlock* x = task.quantized->row(row) + b;
+      for (std::size_t t = 0; t < rows; ++t, x += blocks)
+        total[slice][t] = add_block<Format>(total[slice][t], dots[t], sums[t], layout.code_offset, f, *x, 0);
+    }
+    block = factors + Format::kFactors;
+  }
+  for (std::size_t t = 0; t < rows; ++t) {
+    F32x16 sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
+    store_row(task, p, row + t, sum);
+  }
+}
+
+template <class Format, bool Wide, bool Group>
 void block_panels_of(const MatmulTask& task, std::size_t first, std::size_t last) {
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      if (rows == 1)
-        block_row<Format, Wide>(task, p, row);
+      if constexpr (Group)
+        rows == 1 ? group_row<Format, Wide>(task, p, row) : group_rows<Format, Wide>(task, p, row, rows);
       else
-        block_rows<Format, Wide>(task, p, row, rows);
+        rows == 1 ? block_row<Format, Wide>(task, p, row) : block_rows<Format, Wide>(task, p, row, rows);
     }
 }
 
-template <class Format>
+template <class Format, bool Group = false>
 void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   if (task.quantized->form == InputForm::Codes)
-    block_panels_of<Format, false>(task, first, last);
+    block_panels_of<Format, false, Group>(task, first, last);
   else
-    block_panels_of<Format, true>(task, first, last);
+    block_panels_of<Format, true, Group>(task, first, last);
+}
+
+// Scales for 64 or 128 columns, and what no file has: zero points of bytes, bits in groups.
+template <int Bits>
+void group_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  if constexpr (Bits > 1)
+    if (task.weight->layout().has_zeros) return block_panels<BlockFormat<Bits, 32, false, false, true>, true>(task, first, last);
+  block_panels<BlockFormat<Bits, 32, false, false>, true>(task, first, last);
 }
 
 template <int Bits>
 void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   const PanelLayout& l = task.weight->layout();
+  if (l.group_blocks() > 1 || (Bits == 8 && l.has_zeros)) return group_panels<Bits>(task, first, last);
   if constexpr (Bits < 8)
     if (l.has_zeros) return block_panels<BlockFormat<Bits, 32, false, false, true>>(task, first, last);
   if (l.half_scales)
@@ -498,21 +585,22 @@ std::int32_t quantize16(const float* x, float inverse, InputForm form, std::size
 void quantize_row(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out) {
   const float top = out.form == InputForm::Codes ? kTop8 : kTop16;
   float inverse = 0, scale = 0;
+  const std::size_t span = out.scale_cols == 0 ? cols : out.scale_cols;
   const auto set_scale = [&](const float* from, std::size_t n) {
-    const float largest = largest_of(from, n);
+    float largest = largest_of(from, n);
+    if (largest < out.floor) largest = out.floor;
     inverse = largest == 0 ? 0.0f : top / largest;
     scale = largest == 0 ? 0.0f : largest / top;
   };
-  if (out.by_row) set_scale(x, cols);
   QuantizedBlock* block = out.row(row);
   for (std::size_t c = 0; c < cols; c += kBlockCols, ++block) {
+    if (c % span == 0) set_scale(x + c, cols - c < span ? cols - c : span);
     alignas(64) float padded[kBlockCols] = {};
     const float* from = x + c;
     if (cols - c < kBlockCols) {
       for (std::size_t i = 0; i < cols - c; ++i) padded[i] = from[i];
       from = padded;
     }
-    if (!out.by_row) set_scale(from, kBlockCols);
     const std::int32_t first = quantize16(from, inverse, out.form, 0, *block), second = quantize16(from + 16, inverse, out.form, 1, *block);
     block->scale = scale;
     block->sum = first + second;
@@ -530,7 +618,8 @@ extern const MatmulKernels matmul_kernels;
 const MatmulKernels matmul_kernels = {
     {wide_panels<double, double>, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>, float_panels<Fp8E4M3Codec>,
      float_panels<Fp8E5M2Codec>, fp4_panels, wide_panels<std::int16_t, std::uint16_t>, wide_panels<std::int32_t, std::uint32_t>,
-     wide_panels<std::int64_t, std::uint64_t>, code_panels<4>, code_panels<2>, byte_panels, row_panels<8>, row_panels<2>, row_panels<1>},
+     wide_panels<std::int64_t, std::uint64_t>, code_panels<4>, code_panels<2>, byte_panels, group_panels<1>,
+     row_panels<8>, row_panels<4>, row_panels<2>, row_panels<1>},
     quantize_row};
 
 }  // namespace loom::inline LOOM_TARGET

@@ -171,13 +171,13 @@ float simulate(const QuantizedMatrix& q, std::size_t o, const float* x, Activati
     case ComputeClass::F32: {
       if (q.span.granularity != Granularity::Group) return snapped(chain<float>(n, 64, f32_term) * static_cast<float>(scale(0)));
       std::vector<float> scales;
-      for (std::size_t i = 0; i < n; i += 32) scales.push_back(static_cast<float>(scale(i)));
-      return snapped(chain<float>(n, 32, f32_term, scales));
+      for (std::size_t i = 0; i < n; i += q.span.group_size) scales.push_back(static_cast<float>(scale(i)));
+      return snapped(chain<float>(n, q.span.group_size, f32_term, scales));
     }
     default: break;
   }
   const bool grouped = q.span.granularity == Granularity::Group;
-  const std::size_t span = grouped ? 32 : n;
+  const std::size_t span = grouped ? q.span.group_size : n;
   float total = 0;
   for (std::size_t b = 0; b < n; b += span) {
     const std::size_t count = std::min(span, n - b);
@@ -189,51 +189,101 @@ float simulate(const QuantizedMatrix& q, std::size_t o, const float* x, Activati
   return snapped(total);
 }
 
-TEST(Matmul, D_35_packed_equals_simulated_for_every_type_and_target) {
-  const FpEnvironment environment;
+// Spans that a type has a kernel for, the one of the table first.
+std::vector<ScaleSpan> spans_of(DType dtype) {
+  std::vector<ScaleSpan> spans = {{}};
+  const bool is_int = info(dtype).compute == ComputeClass::Int;
+  if (is_int || dtype == DType::fp4)
+    for (const std::size_t group : {32, 64, 128}) spans.push_back({Granularity::Group, group});
+  if (is_int) spans.insert(spans.end(), {{Granularity::Row}, {Granularity::Tensor}});
+  return spans;
+}
+
+void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t cols) {
   constexpr std::size_t kOutputs = 35, kRows = 19;
-  for (const std::size_t cols : {64, 100, 353})
-    for (std::size_t t = 0; t < kNumTypes; ++t) {
-      const auto dtype = static_cast<DType>(t);
-      std::vector<float> w = random_floats(kOutputs * cols, 11, 0.7f);
-      for (std::size_t i = 0; i < cols; ++i) w[3 * cols + i] = 0;                        // a row of zeros
-      for (std::size_t i = 0; i < cols; ++i) w[5 * cols + i] = std::abs(w[5 * cols + i]);  // and one without a sign
-      const QuantizedMatrix q = value_of(quantize(dtype, w, kOutputs, cols));
-      const Matrix m = value_of(Matrix::from_quantized(q));
-      const std::vector<float> x = random_floats(kRows * cols, 12, 3.0f), decoded = dequantize(q);
-      std::vector<float> row(cols);
-      for (std::size_t o = 0; o < kOutputs; ++o) {
-        m.decode_row(o, row.data());
-        ASSERT_TRUE(std::equal(row.begin(), row.end(), decoded.begin() + static_cast<std::ptrdiff_t>(o * cols))) << name(dtype) << " row " << o;
-      }
-      for (const Activations activations : {Activations::int16, Activations::int8}) {
-        std::vector<float> expected(kRows * kOutputs);
-        for (std::size_t r = 0; r < kRows; ++r)
-          for (std::size_t o = 0; o < kOutputs; ++o) expected[r * kOutputs + o] = simulate(q, o, x.data() + r * cols, activations);
-        for (const Isa isa : usable_isas()) {
-          Runner run(isa);
-          run.activations = activations;
-          EXPECT_EQ(run(m, x), expected) << name(dtype) << " on " << name(isa) << ", " << cols << " columns";
-          const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
-          EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs))
-              << name(dtype) << " on " << name(isa) << ", one row";
-        }
-      }
+  SCOPED_TRACE(fmt::format("{}, {} columns, span {} {}", name(dtype), cols, static_cast<int>(span.granularity), span.group_size));
+  std::vector<float> w = random_floats(kOutputs * cols, 11, 0.7f);
+  for (std::size_t i = 0; i < cols; ++i) w[3 * cols + i] = 0;                        // a row of zeros
+  for (std::size_t i = 0; i < cols; ++i) w[5 * cols + i] = std::abs(w[5 * cols + i]);  // and one without a sign
+  const QuantizedMatrix q = value_of(quantize(dtype, w, kOutputs, cols, span));
+  const Matrix m = value_of(Matrix::from_quantized(q));
+  const std::vector<float> x = random_floats(kRows * cols, 12, 3.0f), decoded = dequantize(q);
+  std::vector<float> row(cols);
+  for (std::size_t o = 0; o < kOutputs; ++o) {
+    m.decode_row(o, row.data());
+    ASSERT_TRUE(std::equal(row.begin(), row.end(), decoded.begin() + static_cast<std::ptrdiff_t>(o * cols))) << "row " << o;
+  }
+  const QuantizedMatrix back = value_of(m.to_quantized());
+  EXPECT_EQ(back.codes, q.codes);
+  EXPECT_EQ(dequantize(back), decoded);
+  for (const Activations activations : {Activations::int16, Activations::int8}) {
+    std::vector<float> expected(kRows * kOutputs);
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t o = 0; o < kOutputs; ++o) expected[r * kOutputs + o] = simulate(q, o, x.data() + r * cols, activations);
+    for (const Isa isa : usable_isas()) {
+      Runner run(isa);
+      run.activations = activations;
+      EXPECT_EQ(run(m, x), expected) << name(isa);
+      const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
+      EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs)) << name(isa) << ", one row";
     }
+  }
+}
+
+TEST(Matmul, D_30_D_35_G_56_packed_equals_simulated_for_every_type_and_target) {
+  const FpEnvironment environment;
+  for (const std::size_t cols : {64, 100, 353})
+    for (std::size_t t = 0; t < kNumTypes; ++t) expect_packed_equals_simulated(static_cast<DType>(t), {}, cols);
+}
+
+TEST(Matmul, D_06_D_35_packed_equals_simulated_for_every_span) {
+  const FpEnvironment environment;
+  for (const std::size_t cols : {100, 128, 353})
+    for (std::size_t t = 0; t < kNumTypes; ++t)
+      for (const ScaleSpan& span : spans_of(static_cast<DType>(t))) expect_packed_equals_simulated(static_cast<DType>(t), span, cols);
+}
+
+// One call may meet weights whose inputs are rounded in every way there is.
+TEST(Matmul, D_34_jobs_of_one_call_with_different_spans) {
+  constexpr std::size_t kCols = 160, kOutputs = 20;
+  const std::vector<float> w = random_floats(kOutputs * kCols, 21), x = random_floats(3 * kCols, 22);
+  std::vector<Matrix> weights;
+  for (const DType dtype : {DType::int4, DType::int8, DType::binary})
+    for (const ScaleSpan& span : spans_of(dtype)) weights.push_back(value_of(Matrix::from_quantized(value_of(quantize(dtype, w, kOutputs, kCols, span)))));
+  Runner run(best_isa());
+  std::vector<std::vector<float>> together(weights.size(), std::vector<float>(3 * kOutputs));
+  std::vector<MatmulJob> jobs;
+  for (std::size_t i = 0; i < weights.size(); ++i) jobs.push_back({&weights[i], Tensor{together[i].data(), 3, kOutputs}, nullptr});
+  const FpEnvironment environment;
+  matmul({*run.pool, run.kernels, run.arena, nullptr, Activations::int16}, ConstTensor{x.data(), 3, kCols}, jobs);
+  for (std::size_t i = 0; i < weights.size(); ++i) EXPECT_EQ(together[i], run(weights[i], x)) << i;
+}
+
+TEST(Matmul, D_06_spans_without_a_kernel_are_refused) {
+  const std::vector<float> w = random_floats(32 * 64, 5);
+  const std::pair<DType, ScaleSpan> refused[] = {{DType::fp4, {Granularity::Row}},           {DType::fp4, {Granularity::Tensor}},
+                                                 {DType::fp8e4m3, {Granularity::Group, 64}}, {DType::int16, {Granularity::Group, 32}},
+                                                 {DType::uint64, {Granularity::Group, 128}}};
+  for (const auto& [dtype, span] : refused) {
+    const auto m = Matrix::from_quantized(value_of(quantize(dtype, w, 32, 64, span)));
+    ASSERT_FALSE(m) << name(dtype);
+    EXPECT_EQ(m.error().code, Code::Unsupported);
+  }
 }
 
 // Codes below a byte are packed in memory: rows of the last panel, scales and zero points are all that comes on top.
 TEST(Matmul, D_11_G_55_resident_bytes) {
   constexpr std::size_t kRows = 48, kCols = 320;
   const std::vector<float> w = random_floats(kRows * kCols, 13);
-  for (std::size_t t = 0; t < kNumTypes; ++t) {
-    const auto dtype = static_cast<DType>(t);
-    const QuantizedMatrix q = value_of(quantize(dtype, w, kRows, kCols));
-    const Matrix m = value_of(Matrix::from_quantized(q));
-    const std::size_t factor = info(dtype).compute == ComputeClass::Wide ? 8 : 4;
-    const std::size_t scales = q.scales.size() == 1 ? kRows : q.scales.size();
-    EXPECT_LE(m.resident_bytes(), kRows * kCols * info(dtype).bits / 8 + scales * factor + q.zero_points.size() * factor + 64) << name(dtype);
-  }
+  for (std::size_t t = 0; t < kNumTypes; ++t)
+    for (const ScaleSpan& span : spans_of(static_cast<DType>(t))) {
+      const auto dtype = static_cast<DType>(t);
+      const QuantizedMatrix q = value_of(quantize(dtype, w, kRows, kCols, span));
+      const Matrix m = value_of(Matrix::from_quantized(q));
+      const std::size_t factor = info(dtype).compute == ComputeClass::Wide ? 8 : 4;
+      const std::size_t scales = q.scales.size() == 1 ? kRows : q.scales.size(), zeros = q.zero_points.size() == 1 ? kRows : q.zero_points.size();
+      EXPECT_LE(m.resident_bytes(), kRows * kCols * info(dtype).bits / 8 + scales * factor + zeros * factor + 64) << name(dtype);
+    }
 }
 
 }  // namespace

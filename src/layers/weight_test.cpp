@@ -1,0 +1,249 @@
+// Packed data put into a weight: the canonical packing, and the layout of BitNet's checkpoints (tools/golden/bitnet.py).
+
+#include "layers/weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "core/base64.h"
+#include "core/file.h"
+#include "core/fp_environment.h"
+#include "core/json.h"
+#include "core/little_endian.h"
+#include "dtypes/packing.h"
+#include "layers/linear.h"
+#include "ops/all.h"
+
+namespace loom {
+namespace {
+
+Weight declared(std::size_t rows, std::size_t cols) {
+  Weight w;
+  EXPECT_TRUE(w.declare("weight", WeightRole::Matrix, std::array{rows, cols}));
+  return w;
+}
+
+std::vector<float> random_floats(std::size_t n, std::uint64_t seed) {
+  const RandomStream random{.seed = seed};
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = random.uniform(i) - 0.5f;
+  return v;
+}
+
+std::vector<float> values_of(const Weight& w) {
+  std::vector<float> v(w.elements());
+  w.decode(0, w.elements(), v.data());
+  return v;
+}
+
+template <class T>
+std::vector<T> numbers_of(const Json& text) {
+  const auto bytes = base64_decode(*as_string(text));
+  EXPECT_TRUE(bytes);
+  std::vector<T> v(bytes->size() / sizeof(T));
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = load_le<T>(bytes->data() + i * sizeof(T));
+  return v;
+}
+
+Json bitnet_cases() {
+  const auto text = read_text_file(LOOM_SOURCE_DIR "/tests/golden/bitnet.json");
+  auto parsed = text ? parse_json(*text) : Result<Json>(Json());
+  const Json* cases = parsed ? find(*parsed, "cases") : nullptr;
+  return cases ? *cases : Json::array();
+}
+
+TEST(Weight, D_24_inject_gives_the_values_of_the_packed_data_in_every_type) {
+  constexpr std::size_t kRows = 5, kCols = 150;
+  const std::vector<float> values = random_floats(kRows * kCols, 1);
+  for (std::size_t t = 0; t < kNumTypes; ++t)
+    for (const ScaleSpan span : {ScaleSpan{}, ScaleSpan{Granularity::Group, 64}}) {
+      const auto dtype = static_cast<DType>(t);
+      if (span.granularity == Granularity::Group && info(dtype).compute != ComputeClass::Int) continue;
+      const QuantizedMatrix q = quantize(dtype, values, kRows, kCols, span).value();
+      const PackedMatrix p = pack(q).value();
+      Weight w = declared(kRows, kCols);
+      const Encoding encoding{dtype, span};
+      const auto injected = w.inject(encoding, p.codes, p.scales, p.zeros);
+      ASSERT_TRUE(injected) << injected.error().message;
+      EXPECT_EQ(w.dtype(), dtype);
+      EXPECT_EQ(w.has_master(), dtype == DType::float32 || dtype == DType::float64) << name(dtype);
+      EXPECT_EQ(values_of(w), dequantize(q)) << name(dtype);
+    }
+}
+
+TEST(Weight, D_24_inject_refuses_wrong_sizes_and_codes) {
+  const auto code_of = [](const Result<void>& r) { return r ? std::optional<Code>() : std::optional(r.error().code); };
+  constexpr std::size_t kRows = 3, kCols = 40;
+  const PackedMatrix p = pack(quantize(DType::ternary, random_floats(kRows * kCols, 2), kRows, kCols).value()).value();
+  Weight w = declared(kRows, kCols);
+  const Encoding ternary{DType::ternary};
+  EXPECT_EQ(code_of(w.inject(ternary, std::span(p.codes).first(p.codes.size() - 1), p.scales)), Code::ShapeMismatch);
+  EXPECT_EQ(code_of(w.inject(ternary, p.codes, {})), Code::ShapeMismatch);
+  EXPECT_EQ(code_of(w.inject(ternary, p.codes, p.scales, p.scales)), Code::ShapeMismatch);
+  std::vector<std::byte> codes = p.codes, scales = p.scales;
+  codes[4] |= std::byte{3};
+  EXPECT_EQ(code_of(w.inject(ternary, codes, p.scales)), Code::CorruptData);
+  store_le(scales.data(), 0x7f800000u);
+  EXPECT_EQ(code_of(w.inject(ternary, p.codes, scales)), Code::NonFinite);
+  EXPECT_FALSE(w.has_value());
+  // A NaN among the codes themselves.
+  const PackedMatrix fp8 = pack(quantize(DType::fp8e4m3, random_floats(kRows * kCols, 2), kRows, kCols).value()).value();
+  codes = fp8.codes;
+  codes[7] = std::byte{0x7f};
+  EXPECT_EQ(code_of(w.inject({DType::fp8e4m3}, codes, fp8.scales)), Code::NonFinite);
+  EXPECT_TRUE(w.inject({DType::fp8e4m3}, fp8.codes, fp8.scales));
+  // An error names the weight and leaves it as it was.
+  const std::vector<float> before = values_of(w);
+  const auto failed = w.inject(ternary, {}, p.scales);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message.rfind("weight: ", 0), 0u) << failed.error().message;
+  EXPECT_EQ(values_of(w), before);
+}
+
+TEST(Weight, D_24_inject_bitnet_equals_the_packing_of_transformers) {
+  const Json cases = bitnet_cases();
+  ASSERT_EQ(cases.size(), 4u);
+  for (const Json& c : cases) {
+    const auto rows = static_cast<std::size_t>(*as_int(c["rows"])), cols = static_cast<std::size_t>(*as_int(c["cols"]));
+    SCOPED_TRACE(fmt::format("{} x {}", rows, cols));
+    const auto scale = static_cast<float>(*as_number(c["weight_scale"]));
+    const std::vector<std::int8_t> codes = numbers_of<std::int8_t>(c["codes"]);
+    const auto packed = base64_decode(*as_string(c["packed"]));
+    Weight w = declared(rows, cols);
+    const auto injected = w.inject_bitnet(*packed, scale);
+    ASSERT_TRUE(injected) << injected.error().message;
+    EXPECT_FALSE(w.has_master());
+    EXPECT_EQ(w.dtype(), DType::ternary);
+    const QuantizedMatrix q = w.quantized().value();
+    EXPECT_EQ(q.span.granularity, Granularity::Tensor);
+    ASSERT_EQ(q.scales.size(), 1u);
+    EXPECT_EQ(q.scales[0], static_cast<double>(scale));
+    for (std::size_t i = 0; i < codes.size(); ++i) ASSERT_EQ(q.code(i), codes[i]) << i;
+    // Panels as those of the same codes that come another way.
+    const Matrix other = Matrix::from_quantized(q).value();
+    ASSERT_EQ(other.panel_bytes(), w.matrix()->panel_bytes());
+    EXPECT_EQ(std::memcmp(other.panel(0), w.matrix()->panel(0), other.panels() * other.panel_bytes()), 0);
+  }
+}
+
+// Products of BitNet's layers: the floor under the largest input counts in the third row, where every input is about 1e-7.
+TEST(Weight, D_24_D_33_products_of_bitnet_layers) {
+  const FpEnvironment environment;
+  for (const Isa isa : usable_isas())
+    for (const Json& c : bitnet_cases()) {
+      const auto rows = static_cast<std::size_t>(*as_int(c["rows"])), cols = static_cast<std::size_t>(*as_int(c["cols"]));
+      Weight w = declared(rows, cols);
+      ASSERT_TRUE(w.inject_bitnet(*base64_decode(*as_string(c["packed"])), static_cast<float>(*as_number(c["weight_scale"]))));
+      const std::vector<float> x = numbers_of<float>(c["x"]);
+      const std::vector<double> expected = numbers_of<double>(c["y"]);
+      std::vector<float> y(expected.size());
+      const auto pool = ThreadPool::create(1).value();
+      Arena arena = Arena::create(1 << 20).value();
+      const Exec exec{*pool, *kernels_for(isa).value(), arena, nullptr};
+      linear(exec, ConstTensor{x.data(), 3, cols}, w, Weight(), Tensor{y.data(), 3, rows}, kBitnetFloor);
+      for (std::size_t i = 0; i < y.size(); ++i)
+        ASSERT_NEAR(y[i], expected[i], 1e-6 * std::abs(expected[i])) << name(isa) << " " << rows << " x " << cols << ", " << i;
+    }
+}
+
+TEST(Weight, D_24_inject_bitnet_validates) {
+  const std::vector<std::byte> packed(2 * 10, std::byte{0b11100100});  // codes 0 1 2 3 from the first quarter of the rows on
+  Weight w = declared(8, 10);
+  ASSERT_TRUE(w.inject_bitnet(packed, 2.0f));
+  const std::vector<float> values = values_of(w);
+  for (std::size_t row = 0; row < 8; ++row) EXPECT_EQ(values[row * 10 + 3], row / 2 == 0 ? -2.0f : row / 2 == 2 ? 2.0f : 0.0f) << row;  // 3 stands for 0
+  const auto code_of = [](const Result<void>& r) { return r ? std::optional<Code>() : std::optional(r.error().code); };
+  EXPECT_EQ(code_of(w.inject_bitnet(std::span(packed).first(19), 2.0f)), Code::ShapeMismatch);
+  EXPECT_EQ(code_of(w.inject_bitnet(packed, std::nanf(""))), Code::NonFinite);
+  EXPECT_EQ(code_of(w.inject_bitnet(packed, INFINITY)), Code::NonFinite);
+  Weight odd = declared(7, 10);
+  EXPECT_EQ(code_of(odd.inject_bitnet(packed, 1.0f)), Code::ShapeMismatch);
+  EXPECT_EQ(values_of(w), values);
+}
+
+TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
+  const std::vector<float> values = random_floats(6 * 70, 3);
+  Weight direct = declared(6, 70), detour = declared(6, 70);
+  ASSERT_TRUE(direct.set(values) && detour.set(values));
+  ASSERT_TRUE(direct.morph({DType::int4}));
+  for (const DType t : {DType::int8, DType::binary, DType::float16, DType::int4}) ASSERT_TRUE(detour.morph({t}));
+  EXPECT_EQ(values_of(detour), values_of(direct));
+  EXPECT_EQ(detour.quantized()->scales, direct.quantized()->scales);
+  // A scale of exactly 1 is kept like any other: nothing is estimated anew from codes that do not use their whole range.
+  QuantizedMatrix q = quantize(DType::int8, values, 6, 70).value();
+  std::ranges::fill(q.scales, 1.0);
+  for (std::size_t i = 0; i < q.codes.size(); ++i) q.codes[i] = static_cast<std::byte>(i % 5);
+  const PackedMatrix p = pack(q).value();
+  Weight w = declared(6, 70);
+  ASSERT_TRUE(w.inject({DType::int8}, p.codes, p.scales));
+  EXPECT_EQ(pack(*w.quantized())->codes, p.codes);
+  EXPECT_EQ(pack(*w.quantized())->scales, p.scales);
+}
+
+TEST(Weight, D_20_D_25_G_59_versions_are_kept_by_their_encoding_and_may_be_dropped) {
+  Weight w = declared(4, 128);
+  ASSERT_TRUE(w.set(random_floats(4 * 128, 4)));
+  const Encoding encodings[] = {{DType::int4}, {DType::int4, {Granularity::Group, 64}}, {DType::int4, {Granularity::Row}}, {DType::ternary}, {DType::int8}};
+  std::vector<MatrixPtr> versions;
+  std::vector<std::vector<float>> values;
+  for (const Encoding& e : encodings) {
+    ASSERT_TRUE(w.morph(e));
+    versions.push_back(w.matrix()), values.push_back(values_of(w));
+  }
+  for (std::size_t i = 0; i < versions.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(values[i], values[j]) << i << " " << j;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    ASSERT_TRUE(w.morph(encodings[i]));
+    EXPECT_EQ(w.matrix(), versions[i]) << "from the cache";
+  }
+  w.trim_versions();
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    ASSERT_TRUE(w.morph(encodings[i]));
+    EXPECT_EQ(values_of(w), values[i]) << "made again";
+  }
+  EXPECT_FALSE(dtype_from_name("77"));
+  // A span that nothing multiplies is refused and changes nothing.
+  EXPECT_FALSE(w.morph({DType::fp8e4m3, {Granularity::Group, 64}}));
+  EXPECT_EQ(w.dtype(), DType::int8);
+  EXPECT_EQ(values_of(w), values.back());
+}
+
+TEST(Weight, D_22_a_new_master_invalidates_every_version) {
+  const std::vector<float> before = random_floats(4 * 40, 5), after = random_floats(4 * 40, 6);
+  Weight w = declared(4, 40), fresh = declared(4, 40);
+  ASSERT_TRUE(w.set(before) && fresh.set(after));
+  for (const DType t : {DType::int8, DType::ternary, DType::int4}) ASSERT_TRUE(w.morph({t}));
+  ASSERT_TRUE(w.set(after));
+  for (const DType t : {DType::int4, DType::int8, DType::ternary}) {
+    ASSERT_TRUE(w.morph({t}) && fresh.morph({t}));
+    EXPECT_EQ(values_of(w), values_of(fresh)) << name(t);
+  }
+}
+
+// dx comes from the decoded weights in f32, however the forward pass rounds its inputs.
+TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {
+  const FpEnvironment environment;
+  constexpr std::size_t kOut = 9, kIn = 37, kRows = 2;
+  const std::vector<float> x = random_floats(kRows * kIn, 7), dy = random_floats(kRows * kOut, 8);
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena = Arena::create(1 << 20).value();
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena, nullptr};
+  const auto gradient = [&](const Weight& w) {
+    std::vector<float> dx(kRows * kIn);
+    linear_backward(exec, Pass{}, ConstTensor{x.data(), kRows, kIn}, w, Weight(), ConstTensor{dy.data(), kRows, kOut}, Tensor{dx.data(), kRows, kIn}, 16);
+    return dx;
+  };
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const auto dtype = static_cast<DType>(t);
+    Weight w = declared(kOut, kIn), decoded = declared(kOut, kIn);
+    ASSERT_TRUE(w.set(random_floats(kOut * kIn, 9)) && w.morph({dtype}));
+    ASSERT_TRUE(decoded.set(values_of(w)));
+    EXPECT_EQ(gradient(w), gradient(decoded)) << name(dtype);
+  }
+}
+
+}  // namespace
+}  // namespace loom
