@@ -56,7 +56,7 @@ class Weight {
   const Shape& shape() const { return shape_; }
   const WeightInit& initial() const { return init_; }
   std::size_t elements() const { return shape_.elements(); }
-  std::size_t rows() const { return role_ == WeightRole::Matrix ? shape_[0] : 1; }
+  std::size_t rows() const { return role_ == WeightRole::Matrix || role_ == WeightRole::Adapter ? shape_[0] : 1; }
   std::size_t cols() const { return elements() / rows(); }
   std::size_t parts() const { return parts_; }
 

@@ -133,7 +133,8 @@ TEST(Adapters, L_141_merging_leaves_the_same_function_and_no_adapter) {
 }
 
 TEST(Adapters, L_140_D_26_a_packed_base_stays_packed) {
-  const std::string spec = grid(cell(0, R"({"type":"lora","rank":3,"base_layer":{"type":"dense","input_height":64,"output_height":32,"dtype":"int4"}})"), 1, "");
+  const std::string spec =
+      grid(cell(0, R"({"type":"lora","rank":3,"base_layer":{"type":"dense","input_height":64,"output_height":32,"dtype":"int4"}})"), 1, "");
   Network network = read(spec);
   network.release_masters();
   ASSERT_TRUE(network.prepare(Shape::of({2, 64})));
@@ -217,10 +218,9 @@ TEST(Ties, L_102_a_tied_head_is_the_table_and_both_gradients_add_up) {
 TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
   const std::string embedding = R"({"type":"embedding","vocab_size":5,"embedding_dim":3})";
   const auto expect = [&](const std::string& target, Code code, const std::string& width = "3", const std::string& more = "") {
-    const auto result = network_from_json(
-        grid(cell(1, embedding) + "," +
-             cell(2, R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":)" + width + R"(,"output_height":5)" + more +
-                         R"(,"tied_to":)" + target + "}]}")));
+    const auto result = network_from_json(grid(cell(1, embedding) + "," +
+                                               cell(2, R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":)" + width +
+                                                           R"(,"output_height":5)" + more + R"(,"tied_to":)" + target + "}]}")));
     ASSERT_FALSE(result) << target;
     EXPECT_EQ(result.error().code, code) << result.error().message;
     EXPECT_TRUE(result.error().message.starts_with("/layers/1/sequential_layers/0/")) << result.error().message;
@@ -237,9 +237,10 @@ TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
 }
 
 TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
-  const Json arch = parse_json(R"({"arch_config":{"id":"a","name":"n","gridDepth":1,"gridRows":2,"gridCols":2,"layersPerCell":1,"dModel":8,"numHeads":2,
+  const Json arch =
+      parse_json(R"({"arch_config":{"id":"a","name":"n","gridDepth":1,"gridRows":2,"gridCols":2,"layersPerCell":1,"dModel":8,"numHeads":2,
                                    "activation":"gelu","dtype":"int8","initScale":0.05}})")
-                        .value();
+          .value();
   auto built = build_from_arch(arch);
   ASSERT_TRUE(built) << built.error().message;
   Network& network = built->network;
@@ -296,9 +297,10 @@ TEST(Spec, J_22_errors_of_shapes_and_links_carry_pointers) {
   };
   const std::string six = R"({"type":"dense","input_height":6,"output_height":6})";
   EXPECT_TRUE(message(cell(3, six)).starts_with("/layers/0: "));
-  EXPECT_TRUE(message(cell(2, R"({"type":"softmax"})") + "," +
-                      cell(1, R"({"type":"sequential","sequential_layers":[{"type":"softmax"},{"type":"parallel","parallel_branches":[)" + six + "]}]}"))
-                  .starts_with("/layers/1/sequential_layers/1/parallel_branches/0: "));
+  EXPECT_TRUE(
+      message(cell(2, R"({"type":"softmax"})") + "," +
+              cell(1, R"({"type":"sequential","sequential_layers":[{"type":"softmax"},{"type":"parallel","parallel_branches":[)" + six + "]}]}"))
+          .starts_with("/layers/1/sequential_layers/1/parallel_branches/0: "));
   EXPECT_TRUE(message(cell(1, R"({"type":"parallel","parallel_branches":[{"is_remote_link":true,"target_l":2}]})"))
                   .starts_with("/layers/0/parallel_branches/0: "));
 }

@@ -75,17 +75,21 @@ Result<SpecResult> build_from_arch(const Json& given, const SpecOptions& options
   constexpr std::size_t kMostCells = 1 << 16;
   if (grid.num_cells() > kMostCells) return fail(Code::LimitExceeded, "/: {} cells of blocks, at most {} are built", grid.num_cells(), kMostCells);
   const Json attention = residual({{"type", "mha"}, {"d_model", c.d_model}, {"num_heads", c.num_heads}}, c.d_model);
-  const Json gated = residual(
-      {{"type", "swiglu"}, {"input_height", c.d_model}, {"output_height", kExpansion * c.d_model}, {"activation", c.activation}}, c.d_model);
-  Json spec = {{"id", c.id},          {"depth", c.grid_depth},
-               {"rows", c.grid_rows}, {"cols", c.grid_cols},
-               {"name", c.name},      {"layers_per_cell", c.layers_per_cell},
+  const Json gated =
+      residual({{"type", "swiglu"}, {"input_height", c.d_model}, {"output_height", kExpansion * c.d_model}, {"activation", c.activation}}, c.d_model);
+  Json spec = {{"id", c.id},
+               {"depth", c.grid_depth},
+               {"rows", c.grid_rows},
+               {"cols", c.grid_cols},
+               {"name", c.name},
+               {"layers_per_cell", c.layers_per_cell},
                {"default_dtype", c.dtype}};
   if (c.init_scale > 0) spec["init"] = "uniform", spec["init_scale"] = c.init_scale;
   Json layers = Json::array();
   for (std::size_t i = 0; i < grid.num_cells(); ++i) {
     const Address a = grid.address_of(i);
-    layers.push_back({{"type", "sequential"}, {"z", a.z}, {"y", a.y}, {"x", a.x}, {"l", a.l}, {"sequential_layers", Json::array({attention, gated})}});
+    layers.push_back(
+        {{"type", "sequential"}, {"z", a.z}, {"y", a.y}, {"x", a.x}, {"l", a.l}, {"sequential_layers", Json::array({attention, gated})}});
   }
   spec["layers"] = std::move(layers);
   return network_from_json(spec, options);

@@ -77,11 +77,12 @@ TEST(Metacognition, L_150_L_151_conditions) {
     double threshold;
     std::vector<float> holds, fails;
   };
-  const Case cases[] = {{"std_above", 1, {9, -9, 9, -9}, {1, 1, 1, 1}},    {"std_below", 1, {1, 1, 1, 1}, {9, -9, 9, -9}},
-                        {"avg_above", 2, {-3, -3, -3, -3}, {1, 1, 1, 1}},  {"avg_below", 2, {-1, -1, -1, -1}, {-3, -3, -3, -3}},
-                        {"max_above", 2, {0, 3, 0, 0}, {0, 1, 0, 0}},      {"active_below", 0.5, {1, 0, 0, 0}, {1, 1, 1, 0}}};
+  const Case cases[] = {{"std_above", 1, {9, -9, 9, -9}, {1, 1, 1, 1}},   {"std_below", 1, {1, 1, 1, 1}, {9, -9, 9, -9}},
+                        {"avg_above", 2, {-3, -3, -3, -3}, {1, 1, 1, 1}}, {"avg_below", 2, {-1, -1, -1, -1}, {-3, -3, -3, -3}},
+                        {"max_above", 2, {0, 3, 0, 0}, {0, 1, 0, 0}},     {"active_below", 0.5, {1, 0, 0, 0}, {1, 1, 1, 0}}};
   for (const Case& c : cases) {
-    const std::string spec = grid(cell(0, meta(rule(fmt::format(R"("condition":"{}","threshold":{},"command":"softmax")", c.condition, c.threshold)), same)));
+    const std::string spec =
+        grid(cell(0, meta(rule(fmt::format(R"("condition":"{}","threshold":{},"command":"softmax")", c.condition, c.threshold)), same)));
     for (const bool holds : {true, false}) {
       Watched w = watch(spec, Shape::of({1, 4}));
       w.forward(holds ? c.holds : c.fails);
@@ -147,13 +148,17 @@ TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_r
   const std::string same = R"({"type":"activation"})", dense = R"({"type":"dense","input_height":4,"output_height":4})";
   const std::string narrow = R"({"type":"dense","input_height":4,"output_height":3})";
   const Shape features = Shape::of({4}), flat = Shape::of({2, 4}), sequence = Shape::of({2, 3, 4}), planes = Shape::of({2, 16, 4});
-  const Case cases[] = {{"\"dense\"", flat, same, "dense"},       {"70", flat, narrow, "dense"},          {"\"cnn1\"", planes, same, "cnn1"},
-                        {"80", flat, same, nullptr},              {"\"rnn\"", sequence, narrow, "rnn"},   {"81", features, same, nullptr},
-                        {"\"softmax\"", flat, same, "softmax"},   {"83", flat, narrow, nullptr},          {"\"rmsnorm\"", flat, same, "rmsnorm"},
-                        {"90", flat, narrow, nullptr},            {"\"swiglu\"", flat, same, "swiglu"},   {"91", flat, narrow, nullptr},
-                        {"\"mha\"", sequence, same, "mha"},       {"92", features, same, nullptr},            {"\"lstm\"", sequence, same, "lstm"},
-                        {"93", features, same, nullptr},              {"\"kmeans\"", flat, same, "kmeans"},   {"98", flat, narrow, "kmeans"},
-                        {"\"reset\"", flat, same, nullptr},       {"101", flat, dense, "dense"},          {"\"morph\"", flat, dense, "dense"}};
+  const Case cases[] = {{"\"dense\"", flat, same, "dense"},     {"70", flat, narrow, "dense"},
+                        {"\"cnn1\"", planes, same, "cnn1"},     {"80", flat, same, nullptr},
+                        {"\"rnn\"", sequence, narrow, "rnn"},   {"81", features, same, nullptr},
+                        {"\"softmax\"", flat, same, "softmax"}, {"83", flat, narrow, nullptr},
+                        {"\"rmsnorm\"", flat, same, "rmsnorm"}, {"90", flat, narrow, nullptr},
+                        {"\"swiglu\"", flat, same, "swiglu"},   {"91", flat, narrow, nullptr},
+                        {"\"mha\"", sequence, same, "mha"},     {"92", features, same, nullptr},
+                        {"\"lstm\"", sequence, same, "lstm"},   {"93", features, same, nullptr},
+                        {"\"kmeans\"", flat, same, "kmeans"},   {"98", flat, narrow, "kmeans"},
+                        {"\"reset\"", flat, same, nullptr},     {"101", flat, dense, "dense"},
+                        {"\"morph\"", flat, dense, "dense"}};
   for (const Case& c : cases) {
     SCOPED_TRACE(fmt::format("{} of {}", c.command, c.observed));
     Watched w = watch(grid(cell(0, meta(always(c.command), c.observed))), c.shape);
@@ -195,7 +200,8 @@ TEST(Metacognition, L_152_commands_for_other_cells) {
     Watched w = watch(grid(cell(0, meta(rule(fmt::format(R"("condition":"std_above","threshold":-1,"command":"morph","param":{})", type))))));
     w.forward(x);
     EXPECT_EQ(w.commit()[0].refusal.empty(), type == 9.0);
-    w.network->visit_weights([&](const std::string&, Weight& weight, Layer&) { EXPECT_EQ(weight.dtype(), type == 9.0 ? DType::int8 : DType::float32); });
+    w.network->visit_weights(
+        [&](const std::string&, Weight& weight, Layer&) { EXPECT_EQ(weight.dtype(), type == 9.0 ? DType::int8 : DType::float32); });
   }
 }
 
@@ -204,9 +210,10 @@ TEST(Metacognition, L_153_effects_by_hand) {
   const auto network = [](const std::string& effect, const std::string& bias, int outputs) {
     std::string zeros = "0";
     for (int i = 1; i < 4 * outputs; ++i) zeros += ",0";
-    return grid(cell(0, meta(R"("meta_rules":[],"meta_effect":")" + effect + R"(","meta_network":{"type":"dense","bias":true,"input_height":4,"output_height":)" +
-                                 std::to_string(outputs) + R"(,"weights":{"weight":[)" + zeros + R"(],"bias":)" + bias + "}}",
-                             R"({"type":"activation"})")));
+    return grid(cell(
+        0, meta(R"("meta_rules":[],"meta_effect":")" + effect + R"(","meta_network":{"type":"dense","bias":true,"input_height":4,"output_height":)" +
+                    std::to_string(outputs) + R"(,"weights":{"weight":[)" + zeros + R"(],"bias":)" + bias + "}}",
+                R"({"type":"activation"})")));
   };
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
   Watched gate = watch(network("gate", "[0]", 1));
@@ -226,8 +233,9 @@ TEST(Metacognition, L_153_effects_by_hand) {
 
 TEST(Metacognition, L_153_figures_and_history_feed_the_meta_network) {
   for (const auto& [source, width] : std::vector<std::pair<std::string, std::string>>{{"stats", "6"}, {"history", "6"}}) {
-    const std::string inner = source == "stats" ? R"({"type":"dense","input_height":6,"output_height":1})"
-                                                : R"({"type":"rnn","input_height":6,"output_height":1,"return_sequence":false,"init":"uniform","init_scale":0.001})";
+    const std::string inner =
+        source == "stats" ? R"({"type":"dense","input_height":6,"output_height":1})"
+                          : R"({"type":"rnn","input_height":6,"output_height":1,"return_sequence":false,"init":"uniform","init_scale":0.001})";
     Watched w = watch(grid(cell(0, meta(R"("meta_effect":"gate","meta_source":")" + source + R"(","meta_network":)" + inner))));
     const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
     const std::vector<float> y = w.forward(x);
@@ -248,7 +256,8 @@ TEST(Metacognition, L_153_default_rules_and_round_trips) {
   EXPECT_EQ(rules[0].command, MetaCommand::Reset);
   EXPECT_EQ(rules[1].cooldown, 5u);
   EXPECT_EQ(rules[2].threshold, 0.05);
-  for (const std::string& more : {std::string(), std::string(R"("meta_rules":[])"), rule(R"("condition":"max_above","threshold":2,"command":98,"param":4)")}) {
+  for (const std::string& more :
+       {std::string(), std::string(R"("meta_rules":[])"), rule(R"("condition":"max_above","threshold":2,"command":98,"param":4)")}) {
     const auto once = network_from_json(grid(cell(0, meta(more)))).value();
     const std::string text = dump_json(network_to_json(once.network));
     const auto again = network_from_json(text);
@@ -272,7 +281,8 @@ TEST(Metacognition, L_153_hostile_settings_are_errors) {
   expect(meta(R"("meta_rules":[{"cooldown":-1}])"), Code::InvalidConfig, "/layers/0/meta_rules/0/cooldown");
   expect(meta(R"("meta_effect":"gate","meta_network":{"type":"dense","input_height":3,"output_height":1})"), Code::ShapeMismatch,
          "/layers/0/meta_network");
-  expect(meta(R"("meta_effect":"intervention","meta_network":{"type":"dense","input_height":4,"output_height":1})"), Code::ShapeMismatch, "/layers/0");
+  expect(meta(R"("meta_effect":"intervention","meta_network":{"type":"dense","input_height":4,"output_height":1})"), Code::ShapeMismatch,
+         "/layers/0");
   expect(meta("", R"({"type":"dense","input_height":3,"output_height":4})"), Code::ShapeMismatch, "/layers/0/meta_observed_layer");
 }
 

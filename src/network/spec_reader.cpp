@@ -182,8 +182,7 @@ class JsonReader final : public FieldVisitor {
     }
     std::vector<std::size_t> address;
     if (given->is_array()) sizes(keys, *given, address);
-    if (address.size() != 4)
-      return complain(Code::InvalidConfig, keys, shown(*given) + " given, a layer's path or an address [z, y, x, l] expected");
+    if (address.size() != 4) return complain(Code::InvalidConfig, keys, shown(*given) + " given, a layer's path or an address [z, y, x, l] expected");
     value = {{}, std::array{address[0], address[1], address[2], address[3]}};
   }
   void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
@@ -517,7 +516,8 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   network.settings = std::move(settings);
   if (auto tied = network.resolve_ties(); !tied) return tl::make_unexpected(with_pointer(network, cells, std::move(tied).error()));
   std::uint64_t elements = 0;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
+  network.visit_weights(
+      [&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
   if (elements > options.max_weights)
     return fail(Code::SizeOverflow, "/layers: {} weights in all, at most {} are allowed", elements, options.max_weights);
   read_given_weights(findings);

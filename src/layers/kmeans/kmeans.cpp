@@ -77,8 +77,8 @@ void Kmeans::backward(const Exec& exec, const Pass& pass, const ConstView& dy, c
         const auto part = [&](ConstTensor t) { return ConstTensor{t.row<T>(first), rows, t.cols, t.element}; };
         const View dc = exec.arena.view(centers_.shape(), x.element);
         fill_zero(exec, dc);
-        kmeans_center_gradient(exec, part(x), centers, part(u), gives_features() ? part(a) : ConstTensor(), gives_features() ? part(g) : ConstTensor(),
-                               t2(), 0, dc.data);
+        kmeans_center_gradient(exec, part(x), centers, part(u), gives_features() ? part(a) : ConstTensor(),
+                               gives_features() ? part(g) : ConstTensor(), t2(), rows, dc.data);
         adapter_gradients(exec, pass, centers_, dc);
       });
     }

@@ -25,8 +25,7 @@ bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& befo
     case MetaCondition::MaxAbove: return std::abs(after.max) > rule.threshold;
     case MetaCondition::ActiveBelow: return after.active / after.total < rule.threshold;
     case MetaCondition::GradientStorm: return state.remembered() >= 3 && after.std / (state.before(2).std + 1e-8) > rule.threshold;
-    case MetaCondition::GainDrift:
-      return std::abs(before.avg) >= 1e-6 && std::abs(std::abs(after.avg) / std::abs(before.avg) - 1) > rule.threshold;
+    case MetaCondition::GainDrift: return std::abs(before.avg) >= 1e-6 && std::abs(std::abs(after.avg) / std::abs(before.avg) - 1) > rule.threshold;
   }
   return false;
 }

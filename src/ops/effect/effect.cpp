@@ -56,7 +56,8 @@ void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& 
         return exec.kernels.elementwise.of<T>().scale(from, static_cast<double>(gates.row<T>(g)[0]), n, to);
       }
       const bool acts = said[0] > (effect == Effect::Noise ? T{0} : T{0.5});
-      if (acts && effect == Effect::Noise) back[0] = snap_one(chain64_sum<T>(n, [&](std::size_t i) { return from[i] * noise_at<T>(stream, first + i); }));
+      if (acts && effect == Effect::Noise)
+        back[0] = snap_one(chain64_sum<T>(n, [&](std::size_t i) { return from[i] * noise_at<T>(stream, first + i); }));
       if (acts && effect == Effect::Intervention) {
         const std::size_t period = m.cols - 1;
         for (std::size_t j = 0; j < period && j < n; ++j)

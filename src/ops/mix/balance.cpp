@@ -29,7 +29,8 @@ double gate_balance(const Exec& exec, const GateRule& rule, double weight, Const
   with_element(z.element, [&]<class T>() {
     top_shares<T>(rule, z, shares);
     for (std::size_t i = 0; i < z.cols; ++i) {
-      const double mean = lanes16_sum<double>(p.rows, [&](std::size_t g) { return static_cast<double>(p.row<T>(g)[i]); }) / static_cast<double>(p.rows);
+      const double mean =
+          lanes16_sum<double>(p.rows, [&](std::size_t g) { return static_cast<double>(p.row<T>(g)[i]); }) / static_cast<double>(p.rows);
       sum = sum + shares[i] * mean;
     }
   });
