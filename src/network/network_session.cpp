@@ -9,6 +9,12 @@
 
 namespace loom {
 
+namespace {
+
+constexpr std::size_t kMostWatchedStates = std::size_t{1} << 14;  // each remembers a hundred calls: 90 MB in all
+
+}  // namespace
+
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network, const NetworkSessionOptions& options) {
   std::unique_ptr<NetworkSession> s(new NetworkSession);
   s->network_ = &network;
@@ -36,7 +42,10 @@ Result<void> NetworkSession::adopt() {
   const std::size_t slots = network.state_needs().size();
   states_.assign(slots, {}), state_memory_.clear(), state_memory_.resize(slots), recurrent_slots_.clear();
   pass_.recurrent = states_;
-  std::vector<MetaState> metas(slots);
+  const bool watches = std::ranges::any_of(network.state_needs(), [](const StateNeeds& need) { return need.meta; });
+  if (watches && slots > kMostWatchedStates)
+    return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept", slots, kMostWatchedStates);
+  std::vector<MetaState> metas(watches ? slots : 0);
   for (const StateNeeds& need : network.state_needs()) {
     if (need.recurrent) recurrent_slots_.push_back(need.slot);
     if (!need.meta) continue;
