@@ -74,7 +74,7 @@ Node node_of(Layer& layer, const std::string& role) {
     return node;
   }
   std::size_t weights = 0;
-  layer.visit_weights([&](Weight& w) {
+  layer.visit_all_weights([&](Weight& w) {
     weights += w.elements();
     if (node.dtype.empty() || w.role() == WeightRole::Matrix) node.dtype = std::string(name(w.dtype()));
   });
@@ -175,7 +175,7 @@ std::string network_svg(const Network& network) {
           any = true;
           const Node node = node_of(*network.cell(i).layer, "");
           visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) {
-            layer.visit_weights([&](Weight& w) {
+            layer.visit_all_weights([&](Weight& w) {
               if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
             });
           });

@@ -11,7 +11,7 @@ std::vector<LayerRow> layer_rows(const Network& network) {
     if (!network.cell(i).layer) continue;
     visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& path, Layer& layer) {
       LayerRow row{path, std::string(layer.kind()), {}, 0, 0, layer.common.is_disabled};
-      layer.visit_weights([&](Weight& w) {
+      layer.visit_all_weights([&](Weight& w) {
         if (w.is_tied()) return;
         row.weights += w.elements();
         row.resident_bytes += w.resident_bytes();

@@ -54,8 +54,9 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
       error = Error{q.error().code, path + ": " + q.error().message};
       return;
     }
-    add(packed_tensor(path, w, *q, EntityRole::Active));
-    const bool exact = w.role() == WeightRole::Vector || w.dtype() == DType::float32 || w.dtype() == DType::float64;
+    const bool adapter = w.role() == WeightRole::Adapter;
+    add(packed_tensor(path, w, *q, adapter ? EntityRole::Adapter : EntityRole::Active));
+    const bool exact = adapter || w.role() == WeightRole::Vector || w.dtype() == DType::float32 || w.dtype() == DType::float64;
     if (options.keep_master && w.has_master() && !exact && !error) add(packed_tensor(path, w, master_of(w), EntityRole::Master));
   });
   if (error) return tl::make_unexpected(*std::move(error));
@@ -85,7 +86,7 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   std::map<std::string, std::pair<const EntityTensor*, const EntityTensor*>> by_path;  // active, master
   for (const EntityTensor& t : tensors) {
     auto& place = by_path[t.path + "." + t.weight];
-    if (t.role == EntityRole::Active) place.first = &t;
+    if (t.role == EntityRole::Active || t.role == EntityRole::Adapter) place.first = &t;
     if (t.role == EntityRole::Master) place.second = &t;
   }
   std::optional<Error> error;

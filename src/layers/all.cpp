@@ -13,6 +13,8 @@
 #include "layers/groupnorm/groupnorm.h"
 #include "layers/kmeans/kmeans.h"
 #include "layers/layernorm/layernorm.h"
+#include "layers/lora/lora.h"
+#include "layers/metacognition/metacognition.h"
 #include "layers/mha/mha.h"
 #include "layers/parallel/parallel.h"
 #include "layers/permute/permute.h"
@@ -54,10 +56,12 @@ constexpr std::array kKinds = {
     LayerKind{16, "parallel", "", make<Parallel>},
     LayerKind{17, "sequential", "", make<Sequential>},
     LayerKind{18, "residual", "", make<Residual>},
+    LayerKind{19, "metacognition", "meta", make<Metacognition>},
     LayerKind{20, "gru", "", make<Recurrent, RecurrentKind::Gru>},
     LayerKind{21, "maxpool", "", make<Pool, false>},
     LayerKind{22, "avgpool", "", make<Pool, true>},
     LayerKind{23, "dropout", "", make<Dropout>},
+    LayerKind{24, "lora", "", make<Lora>},
     LayerKind{25, "batchnorm", "", make<BatchNorm>},
     LayerKind{26, "groupnorm", "", make<GroupNorm>},
     LayerKind{27, "reshape", "flatten", make<Reshape>},

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,13 @@ struct SkipFrom {
   std::array<std::size_t, 4> cell{};
 };
 
+// Another layer of the network, by its path ("layers.0.sequential_layers.1") or its address [z, y, x, l].
+struct LayerRef {
+  std::string path;
+  std::optional<std::array<std::size_t, 4>> address;
+  bool empty() const { return path.empty() && !address; }
+};
+
 struct SizeRange {
   std::size_t min = 0, max = 0x7fffffff;
 };
@@ -51,11 +59,22 @@ class FieldVisitor {
   virtual void operator()(std::string_view keys, std::vector<std::int64_t>& value) = 0;
   virtual void operator()(std::string_view keys, std::vector<bool>& value) = 0;
   virtual void operator()(std::string_view keys, SkipFrom& value) = 0;
+  virtual void operator()(std::string_view keys, LayerRef& value) = 0;
   // Children with settings of their own; their paths are `key`.i or `key`.
   virtual void operator()(std::string_view keys, std::vector<LayerPtr>& children) = 0;
   virtual void operator()(std::string_view keys, LayerPtr& child) = 0;
   // An object with fields of its own.
   virtual void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) = 0;
+
+  // Objects with fields of their own, at most kMaxObjects.
+  template <class T>
+  void objects(std::string_view key, std::vector<T>& items) {
+    T fresh;
+    list(
+        key, items.size(), [&](std::size_t size) { items.assign(size, T()); },
+        [&](std::size_t i, FieldVisitor& visit) { (i < items.size() ? items[i] : fresh).fields(visit); });
+  }
+  static constexpr std::size_t kMaxObjects = 64;
 
   // One of a list of names; `unknown` is the error of any other.
   template <class E>
@@ -66,6 +85,9 @@ class FieldVisitor {
   }
 
  protected:
+  // item(i, visit) visits the fields of object i; beyond the last, those of a fresh one.
+  virtual void list(std::string_view key, std::size_t size, const std::function<void(std::size_t)>& resize,
+                    const std::function<void(std::size_t, FieldVisitor&)>& item) = 0;
   // Names may have aliases, separated by '|'.
   virtual void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code unknown) = 0;
 };

@@ -23,7 +23,7 @@ Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Eleme
 }
 
 void* Gradients::of(const Weight& weight) const {
-  if (slots_.empty()) return nullptr;
+  if (slots_.empty() || weight.is_frozen()) return nullptr;
   Slot& slot = slots_[weight.slot()];
   if (slot.fresh && slot.bytes != 0) std::memset(slot.data, 0, slot.bytes);
   slot.fresh = false;
@@ -31,7 +31,7 @@ void* Gradients::of(const Weight& weight) const {
 }
 
 Gradients::Target Gradients::target(const Exec& exec, const Weight& weight) const {
-  if (slots_.empty()) return {nullptr, false};
+  if (slots_.empty() || weight.is_frozen()) return {nullptr, false};
   Slot& slot = slots_[weight.slot()];
   const Target target{slot.data, slot.fresh};
   if (!exec.rehearsal()) slot.fresh = false;
@@ -60,6 +60,13 @@ void Statistics::clear() {
   for (Entry& e : entries_) e.written = false;
 }
 
+void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
+  visit_weights([&](Weight& w) {
+    visit(w);
+    for (Adapter& adapter : w.adapters()) visit(adapter.a), visit(adapter.b);
+  });
+}
+
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
   visit(path, layer);
   layer.visit_children([&](const std::string& below, Layer& child) {
@@ -69,7 +76,7 @@ void visit_layers(const std::string& path, Layer& layer, const std::function<voi
 
 void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit) {
   visit_layers(path, layer, [&](const std::string& place, Layer& l) {
-    l.visit_weights([&](Weight& w) { visit(place.empty() ? w.name() : place + "." + w.name(), w, l); });
+    l.visit_all_weights([&](Weight& w) { visit(place.empty() ? w.name() : place + "." + w.name(), w, l); });
   });
 }
 
@@ -117,7 +124,7 @@ Result<void> initialise_weights(const std::string& path, Layer& layer, std::uint
 
 Weight* find_weight(Layer& layer, std::string_view name) {
   Weight* found = nullptr;
-  layer.visit_weights([&](Weight& w) {
+  layer.visit_all_weights([&](Weight& w) {
     if (w.name() == name) found = &w;
   });
   return found;

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "backend/exec.h"
+#include "layers/adapter_config.h"
 #include "layers/fields.h"
+#include "layers/metacognition/meta_state.h"
 #include "layers/weight.h"
 #include "ops/attention/attention.h"
 #include "ops/rope/rope.h"
@@ -115,6 +117,8 @@ struct Pass {
   std::uint32_t step = 0;
   std::span<RecurrentState> recurrent;             // by state slot; empty: state starts at 0 and is dropped
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
+  std::span<MetaState> metas;                      // by state slot; empty: nothing is remembered
+  double* gate_loss = nullptr;                     // forward adds the load-balancing terms of its gates (engine V-37)
   const ConstView* external = nullptr;             // a second input: keys and values of cross-attention, an external skip
   const ConstView* mask = nullptr;                 // [samples, keys] of the same element type: a key whose entry is not above 0 is seen by nobody
   const View* d_external = nullptr;                // its gradient, added to
@@ -131,6 +135,8 @@ struct StateNeeds {
   RopeConfig rope;
   bool uses_rope = false;
   bool recurrent = false;  // a RecurrentState, no cache
+  bool meta = false;       // a MetaState, no cache
+  std::uint32_t site = 0;  // of the layer with the MetaState: stays when slots move
 };
 
 // Settings that every cell and child has (engine 5.2).
@@ -142,10 +148,14 @@ struct CommonSettings {
   std::string init;        // empty: the network's
   double init_scale = 0;   // 0: the network's
   std::vector<std::size_t> scatter_to;  // of a branch of grid_scatter: [z, y, x]
+  std::vector<AdapterConfig> adapters;
+  bool freeze_base = true;  // a layer with adapters trains these alone
 };
 
 class Layer;
 class Link;
+class Lora;
+class Metacognition;
 class Residual;
 
 // An output of another cell: `slot` is its number in Pass::cells, given at prepare().
@@ -164,6 +174,8 @@ class Layer {
   // Validates the settings and declares the weights. InvalidConfig, ShapeMismatch, SizeOverflow.
   virtual Result<void> build() { return {}; }
   virtual void visit_weights(const std::function<void(Weight&)>& /*visit*/) {}
+  // Those, each followed by the halves of its adapters.
+  void visit_all_weights(const std::function<void(Weight&)>& visit);
   // visit("sequential_layers.0", child)
   virtual void visit_children(const std::function<void(const std::string&, Layer&)>& /*visit*/) {}
 
@@ -179,6 +191,10 @@ class Layer {
   // Kinds that containers and the network treat in a way of their own.
   virtual Link* as_link() { return nullptr; }
   virtual Residual* as_residual() { return nullptr; }
+  virtual Lora* as_lora() { return nullptr; }
+  virtual Metacognition* as_metacognition() { return nullptr; }
+  // The embedding whose table is this layer's weight (engine L-102); null for kinds that cannot share one.
+  virtual LayerRef* tied_to() { return nullptr; }
   const Link* as_link() const { return const_cast<Layer*>(this)->as_link(); }
   const Residual* as_residual() const { return const_cast<Layer*>(this)->as_residual(); }
   // The operation whose output this layer's output is: the last child of a sequence, the target of a link.

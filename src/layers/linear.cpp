@@ -1,5 +1,6 @@
 #include "layers/linear.h"
 
+#include "layers/adapter.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
 
@@ -35,6 +36,7 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
     packed[n++] = {job.weight->matrix(job.part).get(), job.y, b, job.input_floor};
   }
   if (n != 0) matmul(exec, x, {packed.data(), n});
+  for (const LinearJob& job : jobs) adapt(exec, x, *job.weight, job.part, job.y);
 }
 
 void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
@@ -46,11 +48,13 @@ void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const We
     if (bias.declared())
       if (void* db = pass.gradients->of(bias)) add_column_sums(exec, dy, block, db);
   }
-  if (dx.data == nullptr) return;
-  const ArenaScope scope(exec.arena);
-  with_element(dx.element, [&]<class T>() {
-    gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
-  });
+  if (dx.data != nullptr) {
+    const ArenaScope scope(exec.arena);
+    with_element(dx.element, [&]<class T>() {
+      gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
+    });
+  }
+  adapt_backward(exec, pass, x, weight, dy, dx, block);
 }
 
 }  // namespace loom

@@ -20,13 +20,14 @@ struct LinearJob {
 // The largest size of a row that is quantised for a BitNet cell counts as at least this (engine D-33); cells with an inner norm are such.
 inline constexpr float kBitnetFloor = 1e-5f;
 
-// All jobs read the same x. f32 inputs meet the active version as it is packed, f64 inputs its values in f64.
+// All jobs read the same x; what a weight's adapters give is added last. f32 inputs meet the active version as it is packed, f64 inputs
+// its values in f64.
 void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs);
 inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y, float input_floor = 0) {
   linear(exec, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
 }
 
-// dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W and b, in blocks of `block` rows (numerics N-05).
+// dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W, its adapters and b, in blocks of `block` rows (numerics N-05).
 void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
                      std::size_t block, bool add_to_dx = false);
 

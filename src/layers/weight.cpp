@@ -251,7 +251,7 @@ Result<QuantizedMatrix> Weight::quantized() const {
   if (w.active_->codes) return *w.active_->codes;
   if (role_ != WeightRole::Matrix) {
     QuantizedMatrix q;
-    q.dtype = w.active_->decoded64.empty() ? DType::float32 : DType::float64, q.rows = 1, q.cols = elements(), q.span = {Granularity::Tensor};
+    q.dtype = w.active_->decoded64.empty() ? DType::float32 : DType::float64, q.rows = rows(), q.cols = cols(), q.span = {Granularity::Tensor};
     const auto bytes = w.active_->decoded64.empty() ? std::as_bytes(std::span(w.active_->decoded)) : std::as_bytes(std::span(w.active_->decoded64));
     q.codes.assign(bytes.begin(), bytes.end());
     return q;

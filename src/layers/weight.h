@@ -17,8 +17,9 @@ namespace loom {
 using MatrixPtr = std::shared_ptr<const Matrix>;
 
 // Matrices take the cell's type. Vectors beside a matrix stay f32 (f64 with float64); those of kinds without a matrix, norms, take
-// the type with one scale (engine L-03). Statistics are measured by training forwards, in f32 or f64; no optimiser moves them.
-enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector, Statistic };
+// the type with one scale (engine L-03). Statistics are measured by training forwards, in f32 or f64; no optimiser moves them. Adapters
+// are the two halves of a low-rank adapter, f32 (f64 with float64).
+enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector, Statistic, Adapter };
 
 // How a fresh weight is filled (engine J-02).
 struct WeightInit {
@@ -41,6 +42,8 @@ struct Encoding {
   }
 };
 
+struct Adapter;
+
 class Weight {
  public:
   // Fixes name, role and extents; nothing has a value yet. A matrix has rows = the first axis, and `parts` matrices of as many rows
@@ -53,7 +56,7 @@ class Weight {
   const Shape& shape() const { return shape_; }
   const WeightInit& initial() const { return init_; }
   std::size_t elements() const { return shape_.elements(); }
-  std::size_t rows() const { return role_ == WeightRole::Matrix ? shape_[0] : 1; }
+  std::size_t rows() const { return role_ == WeightRole::Matrix || role_ == WeightRole::Adapter ? shape_[0] : 1; }
   std::size_t cols() const { return elements() / rows(); }
   std::size_t parts() const { return parts_; }
 
@@ -85,6 +88,7 @@ class Weight {
   Result<void> copy_from(const Weight& other);
   // Shares values and gradients with another weight of the same extents, which must outlive this one.
   Result<void> tie(Weight& owner);
+  void untie() { tied_ = nullptr; }
   // Frees the master if the active version holds the values; ensure_master() decodes it again.
   void release_master();
   Result<void> ensure_master();
@@ -105,6 +109,13 @@ class Weight {
   void decode(std::size_t first, std::size_t count, double* to) const { owner().decode_to(first, count, to); }
   // f32 values that lie in memory, or null: vectors of language models.
   const float* plain() const { return owner().plain_; }
+
+  // What is added to the products of this matrix, in list order (layers/adapter.h). They belong to this use of a tied weight.
+  std::vector<Adapter>& adapters() { return adapters_; }
+  const std::vector<Adapter>& adapters() const { return adapters_; }
+  // The gradient of a frozen weight is not wanted.
+  bool is_frozen() const { return frozen_; }
+  void freeze(bool frozen) { frozen_ = frozen; }
 
   std::size_t resident_bytes() const;
   // Where gradients of this weight lie in Gradients; the owner's when tied.
@@ -141,6 +152,16 @@ class Weight {
   std::shared_ptr<Version> active_;
   const float* plain_ = nullptr;
   Weight* tied_ = nullptr;
+  std::vector<Adapter> adapters_;
+  bool frozen_ = false;
+};
+
+// y += scale * B (A x) beside a matrix [out, in] (engine L-140): A [rank, in], B [out, rank].
+struct Adapter {
+  std::string name;
+  double scale = 1;  // alpha / rank
+  bool enabled = true;
+  Weight a, b;
 };
 
 }  // namespace loom

@@ -282,7 +282,7 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
   }
   LOOM_TRY(LayerPtr norm, filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1, {{"gamma", TensorRole::FinalNorm}}));
   LOOM_TRY_VOID(network.place({.z = layers + 1}, std::move(norm)));
-  auto head = std::make_unique<Dense>(DenseConfig{hidden, vocab, false, {}});
+  auto head = std::make_unique<Dense>(DenseConfig{hidden, vocab, false, {}, {}});
   if (loader.has(TensorRole::Head)) {
     LOOM_TRY(LayerPtr own, filled(std::move(head), loader, -1, {{"weight", TensorRole::Head}}));
     LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(own)));

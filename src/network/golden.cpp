@@ -50,6 +50,18 @@ const std::vector<GoldenLayer>& cases() {
       {"parallel filter",
        R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_temperature":0.7,"filter_gate":{"type":"dense","input_height":19,"output_height":3},"parallel_branches":[{"type":"dense","input_height":19,"output_height":70},{"type":"dense","input_height":19,"output_height":70,"activation":"gelu"},{"type":"dense","input_height":19,"output_height":70}]})",
        {17, 19}},
+      {"lora",
+       R"({"type":"lora","rank":5,"alpha":3,"freeze_base":false,"base_layer":{"type":"swiglu","input_height":33,"output_height":70,"bias":true}})",
+       {17, 33}},
+      {"lora cnn2",
+       R"({"type":"lora","rank":3,"alpha":2,"freeze_base":false,"base_layer":{"type":"cnn2","input_channels":20,"filters":36,"groups":2,"kernel_size":[3,2],"padding":1,"bias":true}})",
+       {17, 20, 3, 4}},
+      {"adapters",
+       R"({"type":"dense","input_height":70,"output_height":35,"activation":"gelu","freeze_base":false,"adapters":[{"rank":3},{"name":"second","rank":19,"alpha":4}]})",
+       {19, 2, 70}},
+      {"metacognition",
+       R"({"type":"metacognition","meta_effect":"gate","train_meta":true,"meta_observed_layer":{"type":"dense","input_height":19,"output_height":37,"activation":"tanh"},"meta_network":{"type":"dense","input_height":19,"output_height":2}})",
+       {17, 19}},
       {"residual",
        R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":33,"output_height":33},{"type":"residual"},{"type":"dense","input_height":33,"output_height":33,"activation":"silu"},{"type":"residual","skip_from":0}]})",
        {17, 33}},
@@ -120,7 +132,7 @@ Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, 
   Sha256 hash;
   hash.update_floats({dx.as(), dx.shape.elements()});
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    hash.update_floats({static_cast<const float*>(session->gradients().of(w)), w.elements()});
+    if (const auto* g = static_cast<const float*>(session->gradients().of(w))) hash.update_floats({g, w.elements()});
   });
   table += fmt::format("{} backward{}\t{}\n", c.name, type, to_hex(hash.finish()));
   return {};
@@ -138,6 +150,10 @@ Result<Network> golden_network(const GoldenLayer& c, DType dtype) {
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
   network.settings.seed = 20260101;
   LOOM_TRY_VOID(network.initialise());
+  // Adapters begin as zero, and would show nothing.
+  network.visit_weights([](const std::string& path, Weight& w, const Layer&) {
+    if (w.role() == WeightRole::Adapter) static_cast<void>(w.set(std::span<const float>(seeded(path, w.elements()))));
+  });
   LOOM_TRY(const Shape shape, Shape::create(c.input));
   LOOM_TRY_VOID(network.prepare(shape));
   return network;

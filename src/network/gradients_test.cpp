@@ -52,6 +52,7 @@ class Difference {
     std::vector<Weight*> weights;
     network_->visit_weights([&](const std::string&, Weight& w, Layer&) {
       const double* from = static_cast<const double*>(session_->gradients().of(w));
+      if (from == nullptr) return;  // frozen
       expected.emplace_back(from, from + w.elements());
       weights.push_back(&w);
     });
@@ -111,7 +112,7 @@ class Difference {
   double loss() {
     const auto y = session_->forward(x(), extras_);
     EXPECT_TRUE(y) << y.error().message;
-    double sum = 0;
+    double sum = session_->gate_loss();
     for (std::size_t i = 0; y && i < dy_.size(); ++i) sum += dy_[i] * y->as<double>()[i];
     return sum;
   }
@@ -146,6 +147,23 @@ class Difference {
   PassExtras extras_;
 };
 
+std::string lora(const std::string& base) { return R"({"type":"lora","rank":3,"alpha":2,"freeze_base":false,"base_layer":)" + base + "}"; }
+
+// A filter of three branches whose gate ends in a softmax kind, or not.
+std::string balanced(const std::string& more, bool softmax = false) {
+  const std::string branch = R"({"type":"dense","input_height":4,"output_height":4,"activation":"tanh"})";
+  std::string gate = R"({"type":"dense","input_height":4,"output_height":3})";
+  if (softmax) gate = R"({"type":"sequential","sequential_layers":[)" + gate + R"(,{"type":"softmax"}]})";
+  return R"({"type":"parallel","combine_mode":"filter",)" + more + R"(,"filter_gate":)" + gate + R"(,"parallel_branches":[)" + branch + "," + branch +
+         "," + branch + "]}";
+}
+
+std::string meta(const std::string& effect, const std::string& source, int outputs) {
+  return R"({"type":"metacognition","train_meta":true,"meta_effect":")" + effect + R"(","meta_source":")" + source +
+         R"(","meta_observed_layer":{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},)" +
+         R"("meta_network":{"type":"dense","input_height":4,"bias":true,"output_height":)" + std::to_string(outputs) + "}}";
+}
+
 const std::vector<GradientCase>& cases() {
   static const std::vector<GradientCase> all = {
       {"dense", R"({"type":"dense","input_height":7,"output_height":5,"bias":true,"activation":"tanh"})", {18, 7}},
@@ -176,11 +194,48 @@ const std::vector<GradientCase>& cases() {
       {"reshape", R"({"type":"reshape","shape":[4,-1]})", {2, 6, 2}},
       {"permute", R"({"type":"permute","axes":[0,2,3,1]})", {2, 3, 2, 4}},
       {"dropout", R"({"type":"dropout","rate":0.3})", {4, 9}, true},
+      {"lora dense", lora(R"({"type":"dense","input_height":7,"output_height":5,"bias":true,"activation":"tanh"})"), {18, 7}},
+      {"lora swiglu", lora(R"({"type":"swiglu","input_height":5,"output_height":7,"bias":true,"inner_norm":true})"), {3, 5}},
+      {"lora lstm", lora(R"({"type":"lstm","input_height":3,"output_height":4,"bidirectional":true})"), {2, 3, 3}},
+      {"lora gru", lora(R"({"type":"gru","input_height":3,"output_height":4,"return_sequence":false})"), {2, 3, 3}},
+      {"lora mha", lora(R"({"type":"mha","d_model":8,"num_heads":2,"num_kv_heads":1,"qk_norm":"head","bias":true})"), {2, 3, 8}},
+      {"lora cnn1",
+       lora(R"({"type":"cnn1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"stride":2,"padding":1,"activation":"silu"})"),
+       {18, 4, 5}},
+      {"lora cnn2 in place", lora(R"({"type":"cnn2","input_channels":3,"filters":4,"kernel_size":[2,1],"bias":true})"), {2, 3, 4, 3}},
+      {"lora convtransposed1",
+       lora(R"({"type":"convtransposed1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"stride":2,"padding":1})"),
+       {18, 4, 3}},
+      {"lora kmeans", lora(R"({"type":"kmeans","num_clusters":5,"input_height":4,"kmeans_temperature":0.8})"), {18, 4}},
+      {"lora kmeans features", lora(R"({"type":"kmeans","num_clusters":5,"input_height":4,"output_mode":"features","activation":"tanh"})"), {18, 4}},
+      {"lora embedding",
+       lora(R"({"type":"embedding","vocab_size":5,"embedding_dim":3,"embed_scale":1.5,"activation":"tanh"})"),
+       {18, 3},
+       false,
+       1,
+       5},
+      {"lora position_embedding", lora(R"({"type":"position_embedding","max_seq_len":5,"embedding_dim":3})"), {18, 4, 3}},
+      {"lora of lora", lora(lora(R"({"type":"dense","input_height":4,"output_height":3})")), {3, 4}},
+      {"lora frozen", R"({"type":"lora","rank":2,"base_layer":{"type":"dense","input_height":7,"output_height":5,"bias":true}})", {18, 7}},
+      {"adapters",
+       R"({"type":"swiglu","input_height":5,"output_height":7,"freeze_base":false,"adapters":[{"weight":"down.weight","rank":2,"alpha":3},
+          {"weight":"gate.weight","name":"second","rank":1,"alpha":-1},{"weight":"gate.weight","rank":1,"enabled":false}]})",
+       {3, 5}},
+      {"V_37 filter with balance", balanced(R"("top_k":2,"gate_aux_weight":0.8)"), {6, 4}},
+      {"V_37 filter with balance, per sample", balanced(R"("gate_scope":"sample","gate_temperature":0.6,"gate_aux_weight":0.8)"), {3, 2, 4}},
+      {"V_37 filter with balance of a softmax", balanced(R"("top_k":2,"gate_aux_weight":0.8)", true), {6, 4}},
+      {"meta gate", meta("gate", "input", 2), {3, 4}},
+      {"meta gate of activations", meta("gate", "activations", 1), {3, 2, 4}},
+      {"meta noise", meta("noise", "input", 2), {6, 4}},
+      {"meta noise of activations", meta("noise", "activations", 2), {6, 4}},
+      {"meta intervention", meta("intervention", "input", 3), {12, 4}},
+      {"meta intervention of activations", meta("intervention", "activations", 4), {12, 4}},
+      {"meta without effect", R"({"type":"metacognition","meta_observed_layer":{"type":"dense","input_height":4,"output_height":3}})", {3, 4}},
   };
   return all;
 }
 
-TEST(Gradients, L_02_backward_equals_central_differences) {
+TEST(Gradients, L_02_L_140_L_153_V_37_backward_equals_central_differences) {
   for (const GradientCase& c : cases()) {
     Difference(c).check();
     if (HasFatalFailure()) return;

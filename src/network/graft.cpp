@@ -25,6 +25,10 @@ Result<LayerPtr> copy_of(const Layer& layer) {
     if (!done) error = Error{done.error().code, name + ": " + done.error().message};
   });
   if (error) return tl::make_unexpected(*std::move(error));
+  // A copy of a weight that was tied is its own.
+  visit_layers("", *copy, [](const std::string&, Layer& l) {
+    if (LayerRef* tied = l.tied_to()) *tied = {};
+  });
   return copy;
 }
 

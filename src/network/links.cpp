@@ -185,7 +185,7 @@ Result<void> Network::assign_slots(const std::vector<LinkUse>& uses, const std::
     visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
       layer.site = random_site(place);
       layer.assign_state(next_state, state_needs_);
-      layer.visit_weights([&](Weight& w) {
+      layer.visit_all_weights([&](Weight& w) {
         if (!w.is_tied()) w.set_slot(next_weight++);
       });
     });

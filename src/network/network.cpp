@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "layers/adapter.h"
 #include "layers/link/link.h"
+#include "layers/lora/lora.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -38,10 +40,21 @@ Address Network::address_of(std::size_t index) const {
 
 Result<void> Network::place(const Address& address, LayerPtr layer) {
   LOOM_TRY(const std::size_t index, index_of(address));
+  exchange(index, std::move(layer));
+  return {};
+}
+
+void Network::unresolve() {
   for (Link* link : links_) link->unresolve();  // their targets may be what is replaced
   links_.clear();
-  cells_[index].layer = std::move(layer);
-  return {};
+  for (Weight* w : ties_) w->untie();
+  ties_.clear();
+}
+
+LayerPtr Network::exchange(std::size_t index, LayerPtr layer) {
+  unresolve();
+  std::swap(cells_[index].layer, layer);
+  return layer;
 }
 
 Result<Layer*> Network::layer(const Address& address) {
@@ -63,6 +76,7 @@ Shape Network::with_batch(const Shape& sample, std::size_t samples) {
 }
 
 Result<void> Network::initialise() {
+  LOOM_TRY_VOID(resolve_ties());
   for (std::size_t i = 0; i < cells_.size(); ++i)
     if (cells_[i].layer) {
       LOOM_TRY_VOID(initialise_weights(path(i), *cells_[i].layer, settings.seed));
@@ -99,8 +113,22 @@ void Network::release_masters() {
   });
 }
 
+Result<void> Network::merge_adapters() {
+  std::optional<Error> error;
+  for (std::size_t i = 0; i < cells_.size() && !error; ++i)
+    if (cells_[i].layer)
+      visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
+        if (error) return;
+        if (Lora* lora = layer.as_lora()) lora->drop_adapters();
+        if (auto merged = loom::merge_adapters(layer); !merged) error = Error{merged.error().code, place + ": " + merged.error().message};
+      });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return {};
+}
+
 Result<void> Network::prepare(const Shape& input) {
   shape_after_.clear();
+  LOOM_TRY_VOID(resolve_ties());
   LOOM_TRY_VOID(resolve_links());
   std::vector<ConstView> outputs(sources_.size());
   Shape shape = input;

@@ -35,6 +35,10 @@ class Network {
   Result<std::size_t> index_of(const Address& address) const;
   Address address_of(std::size_t index) const;
   Result<void> place(const Address& address, LayerPtr layer);
+  // The same, and the layer that stood there comes back; prepare() follows.
+  LayerPtr exchange(std::size_t index, LayerPtr layer);
+  // Links and ties forget their targets, which are about to change.
+  void unresolve();
   const Cell& cell(std::size_t index) const { return cells_[index]; }
   // The layer of a cell; OutOfRange outside the grid, NotFound for an empty cell.
   Result<Layer*> layer(const Address& address);
@@ -49,6 +53,12 @@ class Network {
   // InvalidArgument for a type that is none of the 21.
   Result<void> morph_all(DType dtype);
   void release_masters();
+  // Adds every enabled adapter to its matrix's master and removes it (engine L-141). Sessions are created anew. InvalidState for weights
+  // without values and those that are tied.
+  Result<void> merge_adapters();
+  // Shares the tables that `tied_to` asks for (engine L-102); prepare() and initialise() do so too. NotFound, LinkToEmpty, OutOfRange,
+  // InvalidConfig when the target is no embedding, ShapeMismatch; the message begins with the layer's path.
+  Result<void> resolve_ties();
   // Resolves links, infers shapes from the input on, numbers the weights and gives layers their state slots. ShapeMismatch names the
   // cell; OutOfRange, LinkToEmpty, FeedbackLink, LinkCycle with the whole path, NestingTooDeep, LimitExceeded come from links. Later
   // inputs may differ in their leading axes where the layers allow it.
@@ -92,6 +102,7 @@ class Network {
   std::vector<StateNeeds> state_needs_;
   std::vector<std::size_t> sources_;  // cells whose outputs others want, ascending; the position is the slot
   std::vector<Link*> links_;          // all that the last prepare() found
+  std::vector<Weight*> ties_;         // weights that share a table
 };
 
 // A network of one parallel cell whose branches are deep copies of cell 0 of each network; branches of a cell 0 that is itself parallel

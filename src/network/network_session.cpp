@@ -1,5 +1,6 @@
 #include "network/network_session.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/checked.h"
@@ -8,35 +9,63 @@
 
 namespace loom {
 
+namespace {
+
+constexpr std::size_t kMostWatchedStates = std::size_t{1} << 14;  // each remembers a hundred calls: 90 MB in all
+
+}  // namespace
+
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network, const NetworkSessionOptions& options) {
   std::unique_ptr<NetworkSession> s(new NetworkSession);
   s->network_ = &network;
   s->options_ = options;
   LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
   LOOM_TRY(s->kernels_, kernels_for(options.isa.value_or(best_isa())));
-  if (options.backward) {
-    std::vector<std::size_t> sizes;
-    network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.elements()); });
-    LOOM_TRY(s->gradients_, Gradients::create(sizes, s->element()));
-    s->pass_.tape = &s->tape_;
-    s->pass_.gradients = &s->gradients_;
-  }
-  s->pass_.statistics = &s->statistics_;
-  s->cells_.resize(network.num_cell_sources()), s->d_cells_.resize(network.num_cell_sources());
-  s->pass_.cells = s->cells_, s->pass_.d_cells = s->d_cells_;
-  s->pass_.seed = network.settings.seed;
-  s->states_.resize(network.state_needs().size());
-  s->state_memory_.resize(s->states_.size());
-  s->pass_.recurrent = s->states_;
-  for (const StateNeeds& need : network.state_needs())
-    if (need.recurrent) s->recurrent_slots_.push_back(need.slot);
+  LOOM_TRY_VOID(s->adopt());
   return s;
+}
+
+// What hangs on the network's layers as its last prepare() left them.
+Result<void> NetworkSession::adopt() {
+  const Network& network = *network_;
+  if (options_.backward) {
+    std::vector<std::size_t> sizes;
+    network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
+    LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+    pass_.tape = &tape_;
+    pass_.gradients = &gradients_;
+  }
+  pass_.statistics = &statistics_;
+  cells_.assign(network.num_cell_sources(), {}), d_cells_.assign(network.num_cell_sources(), {});
+  pass_.cells = cells_, pass_.d_cells = d_cells_;
+  pass_.seed = network.settings.seed;
+  const std::size_t slots = network.state_needs().size();
+  states_.assign(slots, {}), state_memory_.clear(), state_memory_.resize(slots), recurrent_slots_.clear();
+  pass_.recurrent = states_;
+  const bool watches = std::ranges::any_of(network.state_needs(), [](const StateNeeds& need) { return need.meta; });
+  if (watches && slots > kMostWatchedStates)
+    return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept", slots, kMostWatchedStates);
+  std::vector<MetaState> metas(watches ? slots : 0);
+  for (const StateNeeds& need : network.state_needs()) {
+    if (need.recurrent) recurrent_slots_.push_back(need.slot);
+    if (!need.meta) continue;
+    const auto kept = std::ranges::find_if(metas_, [&](const MetaState& m) { return m.planned && m.site == need.site; });
+    if (kept != metas_.end()) metas[need.slot] = *kept;
+    metas[need.slot].site = need.site, metas[need.slot].planned = true;
+  }
+  metas_ = std::move(metas);
+  pass_.metas = metas_;
+  pass_.gate_loss = &gate_loss_;
+  input_.reset();
+  has_forward_ = false;
+  return {};
 }
 
 ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
   arena_.rewind(0);
   tape_.clear();
   statistics_.clear();
+  gate_loss_ = 0;
   return network_->forward(exec, pass_, x, 0, network_->num_cells());
 }
 
@@ -164,6 +193,12 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   if (!has_forward_) return fail(Code::InvalidState, "backward needs a forward before it, in a session that was created for backward passes");
   if (!(dy.shape == output_) || dy.element != element())
     return fail(Code::ShapeMismatch, "a gradient of shape {}, the output has {}", dy.shape.text(), output_.text());
+  if (d_external != nullptr) {
+    if (pass_.external == nullptr) return fail(Code::InvalidArgument, "the gradient of an external input is asked for; forward had none");
+    if (d_external->data == nullptr || !(d_external->shape == pass_.external->shape) || d_external->element != element())
+      return fail(Code::ShapeMismatch, "a gradient of shape {} for an external input of shape {}", d_external->shape.text(),
+                  pass_.external->shape.text());
+  }
   has_forward_ = false;
   pass_.d_external = d_external;
   const FpEnvironment environment;

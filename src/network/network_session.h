@@ -38,7 +38,7 @@ class NetworkSession {
   // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
   // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is wanted, to the gradient
-  // of the external input; the result is dx.
+  // of the external input, whose shape it has; the result is dx. What gates add to the loss (engine V-37) is part of both.
   Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
 
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the network's element type.
@@ -51,12 +51,20 @@ class NetworkSession {
   // Every state to 0.
   void reset();
 
+  // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
+  double gate_loss() const { return gate_loss_; }
+  // What metacognition layers remember, by number in execution order.
+  std::span<MetaState> metas() { return metas_; }
+
   Gradients& gradients() { return gradients_; }
   Element element() const { return network_->settings.activations; }
   const Shape& output_shape() const { return output_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   int threads() const { return pool_->threads(); }
   std::atomic<bool>& cancel() { return cancel_; }
+  // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
+  Result<void> adopt();
+  bool runs(const Network& network) const { return network_ == &network; }
 
  private:
   NetworkSession() = default;
@@ -82,6 +90,8 @@ class NetworkSession {
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;
+  std::vector<MetaState> metas_;               // by slot
+  double gate_loss_ = 0;
   std::optional<Shape> input_, external_;  // that memory was planned for,
   bool training_ = false, masked_ = false, ragged_ = false;  // and in which kind of call
   Shape output_;

@@ -32,6 +32,11 @@ inline Result<SpecResult> network_from_json(const char* text, const SpecOptions&
 }
 Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options = {});
 
+// A network of transformer blocks (engine J-03): an arch_config, or an object that holds one under that name. Every cell is a sequential
+// of residual [rmsnorm, mha] and residual [rmsnorm, swiglu of four times dModel]; initScale is the half width of uniform weights. Errors
+// as above; UnknownKey, LimitExceeded beyond 2^16 cells.
+Result<SpecResult> build_from_arch(const Json& arch_config, const SpecOptions& options = {});
+
 // One layer without placement keys, its weights declared and not filled.
 Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options = {});
 

@@ -59,6 +59,8 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit("init", c.init);
   visit("init_scale", c.init_scale);
   visit("scatter_to", c.scatter_to);
+  visit.objects("adapters", c.adapters);
+  visit("freeze_base", c.freeze_base);
 }
 
 namespace {
@@ -118,6 +120,7 @@ void read_weights(Layer& layer, const Json& weights, const std::function<void(Co
   for (const auto& [name, json] : weights.items()) {
     Weight* weight = find_weight(layer, name);
     if (weight == nullptr) return complain(Code::UnknownName, fmt::format("{} has no weight \"{}\"", layer.kind(), printable(name)));
+    if (weight->is_tied()) return complain(Code::InvalidConfig, fmt::format("{} is tied to a table; its values stand there", weight->name()));
     if (json.is_object()) {
       if (const auto done = restore_weight(*weight, json, layer.common.encoding); !done)
         return complain(done.error().code, weight->name() + ": " + done.error().message);

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <set>
 
 #include "core/checked.h"
 #include "core/nearest.h"
+#include "layers/adapter.h"
 #include "layers/all.h"
 #include "layers/link/link.h"
 #include "network/spec.h"
@@ -18,6 +20,12 @@ struct Findings {
   SpecOptions options;
   std::vector<Error> errors;
   std::vector<std::string> warnings;
+  struct GivenWeights {
+    Layer* layer;
+    const Json* values;
+    std::string pointer;
+  };
+  std::vector<GivenWeights> weights;  // read when all layers stand: what wraps a layer may give it more weights
   DType default_dtype = DType::float32;
   std::string init;
   double init_scale = 0;
@@ -165,6 +173,18 @@ class JsonReader final : public FieldVisitor {
       value = {static_cast<SkipFrom::Kind>(kind), 0, {}};
     }
   }
+  void operator()(std::string_view keys, LayerRef& value) override {
+    const Json* given = take(keys);
+    if (given == nullptr) return;
+    if (const std::string* text = as_string(*given)) {
+      value = {*text, std::nullopt};
+      return;
+    }
+    std::vector<std::size_t> address;
+    if (given->is_array()) sizes(keys, *given, address);
+    if (address.size() != 4) return complain(Code::InvalidConfig, keys, shown(*given) + " given, a layer's path or an address [z, y, x, l] expected");
+    value = {{}, std::array{address[0], address[1], address[2], address[3]}};
+  }
   void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
     const Json* given = take(keys);
     if (given == nullptr) return;
@@ -222,6 +242,21 @@ class JsonReader final : public FieldVisitor {
   }
 
  protected:
+  void list(std::string_view key, std::size_t, const std::function<void(std::size_t)>& resize,
+            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
+    const Json* given = take(key);
+    if (given == nullptr) return;
+    if (!given->is_array() || given->size() > kMaxObjects)
+      return complain(Code::InvalidConfig, key, fmt::format("a list of at most {} objects expected", kMaxObjects));
+    resize(given->size());
+    for (std::size_t i = 0; i < given->size(); ++i) {
+      const std::string pointer = fmt::format("{}/{}/{}", pointer_, key, i);
+      if (!(*given)[i].is_object()) return findings_.add(Code::InvalidConfig, pointer, "an object expected");
+      JsonReader inner(findings_, (*given)[i], pointer, nesting_);
+      item(i, inner);
+      inner.finish();
+    }
+  }
   void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code unknown) override {
     const std::string* text = name_of(keys);
     if (text == nullptr) return;
@@ -295,10 +330,52 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   const Json* weights = reader.take("weights");
   reader.finish();
   if (findings.errors.size() != before) return nullptr;
-  if (auto built = layer->build(); !built) return findings.add(built.error().code, pointer, built.error().message), nullptr;
-  if (weights != nullptr)
-    read_weights(*layer, *weights, [&](Code code, const std::string& message) { findings.add(code, pointer + "/weights", message); });
+  auto built = layer->build();
+  if (built) built = attach_adapters(*layer);
+  if (!built) return findings.add(built.error().code, pointer, built.error().message), nullptr;
+  if (weights != nullptr) findings.weights.push_back({layer.get(), weights, pointer + "/weights"});
   return layer;
+}
+
+// After an error the layers may be gone.
+void read_given_weights(Findings& findings) {
+  for (const Findings::GivenWeights& given : findings.weights)
+    if (findings.errors.empty())
+      read_weights(*given.layer, *given.values, [&](Code code, const std::string& message) { findings.add(code, given.pointer, message); });
+}
+
+// Errors of a network say where by path or address ("layers.3.sequential_layers.0: ..."); those of its spec by pointer.
+Error with_pointer(const Network& network, const std::vector<std::size_t>& cells, Error error) {
+  std::string pointer, rest = error.message;
+  for (std::size_t item = 0; item < cells.size() && pointer.empty(); ++item)
+    for (const std::string& place : {network.place_text(cells[item]) + ": ", Network::path(cells[item]) + ": ", Network::path(cells[item]) + "."})
+      if (pointer.empty() && rest.starts_with(place)) {
+        pointer = fmt::format("/layers/{}", item);
+        rest = rest.substr(place.size());
+        if (place.back() == '.') rest.insert(0, 1, '.');
+      }
+  if (pointer.empty()) return error;
+  // Names of children follow, each with a dot or a colon before the next.
+  for (bool more = true; more;) {
+    more = false;
+    const std::size_t begin = rest.starts_with('.') ? 1 : 0;
+    for (const std::string_view child :
+         {"sequential_layers.", "parallel_branches.", "filter_gate", "base_layer", "meta_observed_layer", "meta_network", "tied_to", "adapters/"}) {
+      if (rest.compare(begin, child.size(), child) != 0) continue;
+      std::size_t end = begin + child.size();
+      while (end < rest.size() && rest[end] >= '0' && rest[end] <= '9') ++end;
+      if (end < rest.size() && rest[end] != '.' && rest[end] != ':') continue;
+      std::string step = rest.substr(begin, end - begin);
+      std::ranges::replace(step, '.', '/');
+      pointer += "/" + step;
+      const bool colon = end < rest.size() && rest[end] == ':';
+      rest = rest.substr(std::min(rest.size(), colon ? end + 2 : end));
+      more = true;
+      break;
+    }
+  }
+  error.message = pointer + ": " + rest;
+  return error;
 }
 
 // A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are ignored (V-20). A cell
@@ -401,6 +478,9 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   Findings findings(options);
   if (!spec.is_object()) return fail(Code::InvalidConfig, "/: a network is an object");
   JsonReader reader(findings, spec, "", 0);
+  bool strict = true;
+  reader("strict", strict);
+  findings.options.strict = findings.options.strict && strict;
   GridSize size{0, 0, 0, 0};
   reader("depth", size.depth, {1, 65536});
   reader("rows", size.rows, {1, 65536});
@@ -414,9 +494,11 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (!findings.errors.empty()) return findings.joined();
   findings.default_dtype = settings.default_dtype, findings.init = settings.init, findings.init_scale = settings.init_scale;
   LOOM_TRY(Network network, Network::create(size));
+  std::vector<std::size_t> cells;  // of each item
   for (std::size_t i = 0; i < layers->size() && findings.errors.size() < kMaxErrors; ++i) {
     const std::string pointer = fmt::format("/layers/{}", i);
     const Json& item = (*layers)[i];
+    cells.push_back(network.num_cells());
     const auto address = read_address(findings, item, pointer);
     LayerPtr layer = read_layer(findings, item, pointer, 0, kPlacement);
     if (!address || !layer) continue;
@@ -427,17 +509,22 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
       findings.add(Code::InvalidConfig, pointer, network.place_text(*index) + " is taken by an earlier layer");
     } else {
       LOOM_TRY_VOID(network.place(*address, std::move(layer)));
+      cells.back() = *index;
     }
   }
   if (!findings.errors.empty()) return findings.joined();
   network.settings = std::move(settings);
+  if (auto tied = network.resolve_ties(); !tied) return tl::make_unexpected(with_pointer(network, cells, std::move(tied).error()));
   std::uint64_t elements = 0;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
+  network.visit_weights(
+      [&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
   if (elements > options.max_weights)
     return fail(Code::SizeOverflow, "/layers: {} weights in all, at most {} are allowed", elements, options.max_weights);
+  read_given_weights(findings);
+  if (!findings.errors.empty()) return findings.joined();
   if (network.settings.input_shape) {
     auto prepared = network.prepare(network.with_batch(*network.settings.input_shape, 1));
-    if (!prepared) return tl::make_unexpected(std::move(prepared).error());
+    if (!prepared) return tl::make_unexpected(with_pointer(network, cells, std::move(prepared).error()));
   }
   if (options.initialise) {
     LOOM_TRY_VOID(network.initialise());
@@ -453,6 +540,7 @@ Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& o
 Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options) {
   Findings findings(options);
   LayerPtr layer = read_layer(findings, spec, "", 0, {});
+  if (layer) read_given_weights(findings);
   if (!findings.errors.empty()) return findings.joined();
   return layer;
 }

@@ -23,6 +23,20 @@ Json skip_text(const SkipFrom& from) {
   return std::string(kNames[static_cast<std::size_t>(from.kind)]);
 }
 
+void drop_defaults(Json& values, const Json& defaults) {
+  std::vector<std::string> same;
+  for (auto& [key, value] : values.items()) {
+    const Json* standard = find(defaults, key);
+    if (standard == nullptr) continue;
+    if (value == *standard) {
+      same.push_back(key);
+    } else if (value.is_object() && standard->is_object()) {
+      drop_defaults(value, *standard);
+    }
+  }
+  for (const std::string& key : same) values.erase(key);
+}
+
 // Every setting as JSON, under its first name.
 class JsonWriter final : public FieldVisitor {
  public:
@@ -42,6 +56,7 @@ class JsonWriter final : public FieldVisitor {
   void operator()(std::string_view keys, std::vector<std::int64_t>& value) override { put(keys, value); }
   void operator()(std::string_view keys, std::vector<bool>& value) override { put(keys, value); }
   void operator()(std::string_view keys, SkipFrom& value) override { put(keys, skip_text(value)); }
+  void operator()(std::string_view keys, LayerRef& value) override { put(keys, value.address ? Json(*value.address) : Json(value.path)); }
   void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
     Json list = Json::array();
     for (const LayerPtr& child : children) list.push_back(written(*child, standard_));
@@ -58,6 +73,20 @@ class JsonWriter final : public FieldVisitor {
   }
 
  protected:
+  void list(std::string_view key, std::size_t size, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
+    Json all = Json::array(), fresh = Json::object();
+    JsonWriter defaults(fresh, standard_);
+    item(size, defaults);
+    for (std::size_t i = 0; i < size; ++i) {
+      Json object = Json::object();
+      JsonWriter writer(object, standard_);
+      item(i, writer);
+      drop_defaults(object, fresh);
+      all.push_back(std::move(object));
+    }
+    put(key, std::move(all));
+  }
   void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
     put(keys, std::string(split_names(names[index])[0]));
   }
@@ -70,20 +99,6 @@ class JsonWriter final : public FieldVisitor {
   Json& object_;
   const Standard& standard_;
 };
-
-void drop_defaults(Json& values, const Json& defaults) {
-  std::vector<std::string> same;
-  for (auto& [key, value] : values.items()) {
-    const Json* standard = find(defaults, key);
-    if (standard == nullptr) continue;
-    if (value == *standard) {
-      same.push_back(key);
-    } else if (value.is_object() && standard->is_object()) {
-      drop_defaults(value, *standard);
-    }
-  }
-  for (const std::string& key : same) values.erase(key);
-}
 
 // Visitors read and write with one list of fields.
 Json common_settings(const Layer& layer, const Standard& standard) {
@@ -183,6 +198,10 @@ class SchemaWriter final : public FieldVisitor {
                 Json::array(
                     {{{"enum", {"previous", "none", "external"}}}, size, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
   }
+  void operator()(std::string_view keys, LayerRef&) override {
+    const Json size = {{"type", "integer"}, {"minimum", 0}};
+    put(keys, {{"anyOf", Json::array({{{"type", "string"}}, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
+  }
   void operator()(std::string_view keys, std::vector<LayerPtr>&) override { put(keys, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
   void operator()(std::string_view keys, LayerPtr&) override { put(keys, {{"$ref", "#/$defs/layer"}}); }
   void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
@@ -193,6 +212,14 @@ class SchemaWriter final : public FieldVisitor {
   }
 
  protected:
+  void list(std::string_view key, std::size_t size, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
+    Json inner = Json::object();
+    SchemaWriter writer(inner);
+    item(size, writer);
+    const Json object = {{"type", "object"}, {"properties", inner}, {"additionalProperties", false}};
+    put(key, {{"type", "array"}, {"items", object}, {"maxItems", kMaxObjects}});
+  }
   void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
     Json list = Json::array();
     for (const std::string_view n : names) list.push_back(std::string(split_names(n)[0]));
@@ -250,6 +277,7 @@ Json spec_schema() {
                      {"activations", {{"enum", {"float32", "float64"}}}},
                      {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
                      {"numerics_version", {{"const", 1}}},
+                     {"strict", {{"type", "boolean"}, {"default", true}}},
                      {"metadata", {{"type", "object"}}},
                      {"layers", {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}}};
   SchemaWriter writer(properties);

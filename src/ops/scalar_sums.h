@@ -21,4 +21,16 @@ T lanes16_sum(std::size_t n, F&& f) {
   return lanes[0];
 }
 
+// f(0) + ... + f(n - 1) by chain64.
+template <class T, class F>
+T chain64_sum(std::size_t n, F&& f) {
+  T total = 0;
+  for (std::size_t i = 0; i < n;) {
+    T block = 0;
+    for (const std::size_t end = i + 64 < n ? i + 64 : n; i < end; ++i) block = block + f(i);
+    total = total + block;
+  }
+  return total;
+}
+
 }  // namespace loom

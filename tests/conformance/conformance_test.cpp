@@ -46,8 +46,7 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   }
   out.dx = copy_of(*dx);
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    const auto* g = static_cast<const float*>(session->gradients().of(w));
-    out.gradients.emplace_back(g, g + w.elements());
+    if (const auto* g = static_cast<const float*>(session->gradients().of(w))) out.gradients.emplace_back(g, g + w.elements());
   });
   return out;
 }

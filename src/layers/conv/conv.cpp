@@ -4,6 +4,7 @@
 #include <array>
 
 #include "layers/activation_fields.h"
+#include "layers/adapter.h"
 
 namespace loom {
 namespace {
@@ -102,7 +103,7 @@ void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const Vi
   if (x.element == Element::f64 || panels == DType::float32 || panels == DType::float16 || panels == DType::bfloat16) {
     with_element(x.element, [&]<class T>() {
       const T* bias = config_.bias ? bias_.values<T>(exec) : nullptr;
-      convolve(exec, plan.forward, n, x.data, weight_.values<T>(exec), bias, y.data, x.element);
+      convolve(exec, plan.forward, n, x.data, adapted_values<T>(exec, weight_), bias, y.data, x.element);
     });
     return;
   }
@@ -156,10 +157,24 @@ void Conv::backward(const Exec& exec, const Pass& pass, const ConstView& dy, con
   if (dw != nullptr && !transposed_) convolve_weight_gradient(exec, p.forward, n, x.data, g.data, false, dw, db, x.element);
   if (db != nullptr && (dw == nullptr || transposed_))
     convolve_bias_gradient(exec, n.samples, config_.filters, ConvGeometry::product(p.out), g.data, db, x.element);
+  if (pass.gradients != nullptr && is_adapted(weight_)) {
+    const std::size_t size = bytes_of(x.element), x_bytes = x.shape.elements() / n.samples * size, g_bytes = g.shape.elements() / n.samples * size;
+    each_run(n.samples, 16, [&](std::size_t first, std::size_t samples) {
+      const ArenaScope run(exec.arena);
+      const View d = exec.arena.view(weight_.shape(), x.element);
+      fill_zero(exec, d);
+      const std::byte *xs = x.as<std::byte>() + first * x_bytes, *gs = g.as<std::byte>() + first * g_bytes;
+      if (transposed_)
+        convolve_weight_gradient(exec, p.reversed, {samples, n.groups, n.filters, n.channels}, gs, xs, true, d.data, nullptr, x.element);
+      else
+        convolve_weight_gradient(exec, p.forward, {samples, n.groups, n.channels, n.filters}, xs, gs, false, d.data, nullptr, x.element);
+      adapter_gradients(exec, pass, weight_, d);
+    });
+  }
   if (dx.data == nullptr) return;
   with_element(x.element, [&]<class T>() {
     T* w = exec.arena.take<T>(weight_.elements());
-    reverse_weight(exec, n, geometry_.taps(), weight_.values<T>(exec), w, x.element);
+    reverse_weight(exec, n, geometry_.taps(), adapted_values<T>(exec, weight_), w, x.element);
     convolve(exec, p.reversed, reversed, g.data, w, nullptr, dx.data, x.element);
   });
 }

@@ -8,6 +8,7 @@ void Dense::fields(FieldVisitor& visit) {
   visit("input_height|input_size|in_features", config_.input_height, {1});
   visit("output_height|output_size|out_features", config_.output_height, {1});
   visit("bias", config_.bias);
+  visit("tied_to", config_.tied_to);
   visit_activation(visit, config_.activation);
 }
 

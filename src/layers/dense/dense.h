@@ -9,6 +9,7 @@ struct DenseConfig {
   std::size_t input_height = 0, output_height = 0;
   bool bias = false;
   ActivationFn activation;
+  LayerRef tied_to;  // an embedding: its table [output_height, input_height] is the weight
 };
 
 class Dense final : public Layer {
@@ -18,6 +19,7 @@ class Dense final : public Layer {
   std::string_view kind() const override { return "dense"; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
+  LayerRef* tied_to() override { return config_.tied_to.empty() ? nullptr : &config_.tied_to; }
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/activation_fields.h"
+#include "layers/adapter.h"
 
 namespace loom {
 
@@ -31,6 +32,7 @@ void Embedding::forward(const Exec& exec, const Pass& pass, const ConstView& x, 
     ids = read;
   }
   if (!exec.status) gather_rows(exec, *table_.matrix(), ids, config_.embed_scale, rows, config_.oob);
+  if (!exec.status) adapt_rows(exec, table_, ids, config_.embed_scale, rows);
   if (!linear && !exec.status) activate(exec, config_.activation, rows, y);
   if (!pass.keeps()) return;
   pass.tape->push({ids.data(), x.shape, Element::f32});  // ids: 32 bits each
@@ -42,14 +44,16 @@ void Embedding::backward(const Exec& exec, const Pass& pass, const ConstView& dy
   const ConstView rows = pass.tape->pop(), ids = pass.tape->pop();
   if (dx.data != nullptr) fill_zero(exec, dx);
   void* const dtable = pass.gradients == nullptr ? nullptr : pass.gradients->of(table_);
-  if (dtable == nullptr) return;
+  if (dtable == nullptr && (pass.gradients == nullptr || !is_adapted(table_))) return;
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
     const View slope = exec.arena.view(dy.shape, dy.element);
     activate_backward(exec, config_.activation, rows, dy, slope);
     g = slope;
   }
-  scatter_add_rows(exec, {ids.as<std::int32_t>(), ids.shape.elements()}, config_.embed_scale, g, config_.vocab_size, dtable);
+  const std::span<const std::int32_t> read(ids.as<std::int32_t>(), ids.shape.elements());
+  if (dtable != nullptr) scatter_add_rows(exec, read, config_.embed_scale, g, config_.vocab_size, dtable);
+  adapt_rows_backward(exec, pass, table_, read, config_.embed_scale, g, rows_of_block(rows.shape));
 }
 
 }  // namespace loom

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/activation_fields.h"
+#include "layers/adapter.h"
 #include "ops/gemm/gemm.h"
 #include "ops/kmeans/kmeans.h"
 #include "ops/softmax/softmax.h"
@@ -41,7 +42,7 @@ void Kmeans::forward(const Exec& exec, const Pass& pass, const ConstView& x, con
   {
     const ArenaScope decoded(exec.arena);
     with_element(x.element, [&]<class T>() {
-      const T* centers = centers_.values<T>(exec);
+      const T* centers = adapted_values<T>(exec, centers_);
       kmeans_scores(exec, x, centers, t2(), a);
       softmax(exec, a, 1, {&row, 1}, a);
       if (gives_features()) gemm(exec, Operand::of(a), {centers, config_.input_height, 1}, config_.num_clusters, pre);
@@ -64,12 +65,23 @@ void Kmeans::backward(const Exec& exec, const Pass& pass, const ConstView& dy, c
   }
   const View u = exec.arena.view(a.shape, a.element);  // the gradient of l
   with_element(x.element, [&]<class T>() {
-    const T* centers = centers_.values<T>(exec);
+    const T* centers = adapted_values<T>(exec, centers_);
     if (gives_features()) gemm(exec, Operand::of(g), {centers, 1, config_.input_height}, config_.input_height, u);
     softmax_backward(exec, a, gives_features() ? ConstView(u) : g, 1, {&row, 1}, u);
     if (void* dc = pass.gradients == nullptr ? nullptr : pass.gradients->of(centers_))
       kmeans_center_gradient(exec, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(),
                              rows_of_block(x.shape), dc);
+    if (pass.gradients != nullptr && is_adapted(centers_)) {
+      each_run(x.shape.rows(), rows_of_block(x.shape), [&](std::size_t first, std::size_t rows) {
+        const ArenaScope run(exec.arena);
+        const auto part = [&](ConstTensor t) { return ConstTensor{t.row<T>(first), rows, t.cols, t.element}; };
+        const View dc = exec.arena.view(centers_.shape(), x.element);
+        fill_zero(exec, dc);
+        kmeans_center_gradient(exec, part(x), centers, part(u), gives_features() ? part(a) : ConstTensor(),
+                               gives_features() ? part(g) : ConstTensor(), t2(), rows, dc.data);
+        adapter_gradients(exec, pass, centers_, dc);
+      });
+    }
     if (dx.data != nullptr) kmeans_input_gradient(exec, x, centers, u, t2(), dx);
   });
 }

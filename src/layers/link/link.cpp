@@ -60,6 +60,7 @@ Pass Link::shifted(const Pass& pass) const {
   const auto behind = [&](auto& span, std::size_t slots) { span = span.subspan(std::min(slots, span.size())); };
   behind(use.rope_tables, state_shift_);
   behind(use.recurrent, state_shift_);
+  behind(use.metas, state_shift_);
   behind(use.caches, state_shift_ * pass.runs.size());
   return use;
 }

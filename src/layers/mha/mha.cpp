@@ -26,6 +26,7 @@ AttentionConfig Mha::attention_config() const {
 }
 
 Result<Shape> Mha::output_shape(const Shape& input) const {
+  if (input.rank() < 2) return fail(Code::ShapeMismatch, "mha: input {}, [B, T, d] or [T, d] expected", input.text());
   if (input.cols() != config_.d_model) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), config_.d_model);
   if (positions_of(input) > config_.max_seq_len && config_.sliding_window == 0)
     return fail(Code::ContextFull, "mha: {} positions, max_seq_len is {}", positions_of(input), config_.max_seq_len);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "layers/adapter.h"
 #include "ops/for_rows.h"
 #include "ops/gather/gather.h"
 #include "ops/gemm/gemm.h"
@@ -30,20 +31,31 @@ Result<Shape> PositionEmbedding::output_shape(const Shape& input) const {
 void PositionEmbedding::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena);
   const std::size_t rows = x.shape.rows(), length = x.shape[x.shape.rank() - 2];
-  std::int32_t* const ids = exec.arena.take<std::int32_t>(rows);
+  const std::span<std::int32_t> ids(exec.arena.take<std::int32_t>(rows), rows);
   for_elements(exec, rows, [&](std::size_t at, std::size_t n) {
     for (std::size_t r = at; r < at + n; ++r) {
       const std::size_t position = pass.positions.empty() ? r % length : pass.positions[r];
       ids[r] = static_cast<std::int32_t>(position < config_.max_seq_len ? position : config_.max_seq_len);  // gather_rows refuses the end
     }
   });
-  gather_rows(exec, *table_.matrix(), {ids, rows}, 1, y);
+  gather_rows(exec, *table_.matrix(), ids, 1, y);
+  if (!exec.status) adapt_rows(exec, table_, ids, 1, y);
   if (!exec.status) add(exec, x, y, y);
 }
 
 void PositionEmbedding::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   if (dx.data != nullptr) copy(exec, dy, dx);
-  void* const dtable = pass.gradients == nullptr ? nullptr : pass.gradients->of(table_);
+  if (pass.gradients == nullptr) return;
+  if (is_adapted(table_)) {
+    const ArenaScope scope(exec.arena);
+    const std::size_t rows = dy.shape.rows(), length = dy.shape[dy.shape.rank() - 2];
+    const std::span<std::int32_t> ids(exec.arena.take<std::int32_t>(rows), rows);
+    for_elements(exec, rows, [&](std::size_t at, std::size_t n) {
+      for (std::size_t r = at; r < at + n; ++r) ids[r] = static_cast<std::int32_t>(r % length);
+    });
+    adapt_rows_backward(exec, pass, table_, ids, 1, dy, 16 * length);
+  }
+  void* const dtable = pass.gradients->of(table_);
   if (dtable == nullptr) return;
   // A sample is one row of T * E columns, which are the table's first T rows.
   const std::size_t samples = dy.shape.rank() == 3 ? dy.shape[0] : 1;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "layers/adapter.h"
 #include "layers/recurrent/recurrent.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -42,7 +43,7 @@ void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const Con
     const std::size_t first_col = direction * units;
     with_element(element, [&]<class T>() {
       std::array<Operand, kMaxGates> weights;
-      for (std::size_t g = 0; g < gates; ++g) weights[g] = {gate(direction, g).weight_hh.values<T>(exec), units, 1};
+      for (std::size_t g = 0; g < gates; ++g) weights[g] = {adapted_values<T>(exec, gate(direction, g).weight_hh), units, 1};
       const PackedOperand packed = pack(exec, {weights.data(), gates}, units, units, element);
       const T* const from = dy.as<T>() + first_col;
       if (config_.return_sequence) {

@@ -1,0 +1,29 @@
+#pragma once
+// What a session remembers for one metacognition layer: figures of its last outputs, when its rules last spoke, and what they asked for.
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+
+#include "core/shape.h"
+#include "ops/statistics/statistics.h"
+
+namespace loom {
+
+struct MetaState {
+  static constexpr std::size_t kHistory = 100, kMaxRules = 64;
+
+  std::array<TensorStats, kHistory> history{};     // of the observed layer's output; call c stands at (c - 1) mod kHistory
+  std::uint64_t calls = 0;
+  std::array<std::uint64_t, kMaxRules> spoke{};    // the call in which a rule last held and had cooled down; 0: never
+  std::bitset<kMaxRules> queued;                   // rules whose commands wait for commit_meta()
+  Shape input, output;                             // of the observed layer in the last call
+  std::uint32_t site = 0;                          // of the layer
+  bool planned = false;
+
+  std::size_t remembered() const { return calls < kHistory ? static_cast<std::size_t>(calls) : kHistory; }
+  // The entry `back` calls ago; 0 is the last one. back < remembered().
+  const TensorStats& before(std::size_t back) const { return history[static_cast<std::size_t>((calls - 1 - back) % kHistory)]; }
+};
+
+}  // namespace loom

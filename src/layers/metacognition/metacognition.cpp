@@ -1,0 +1,194 @@
+#include "layers/metacognition/metacognition.h"
+
+#include <cmath>
+
+#include "ops/elementwise/elementwise.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kFigures = 6;
+
+template <class T>
+void put_figures(const TensorStats& s, T* to) {
+  const double figures[kFigures] = {s.avg, s.std, s.max, s.min, s.active, s.total};
+  for (std::size_t i = 0; i < kFigures; ++i) to[i] = static_cast<T>(figures[i]);
+}
+
+bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& before, const TensorStats& after) {
+  switch (rule.condition) {
+    case MetaCondition::None: return false;
+    case MetaCondition::StdAbove: return after.std > rule.threshold;
+    case MetaCondition::StdBelow: return after.std < rule.threshold;
+    case MetaCondition::AvgAbove: return std::abs(after.avg) > rule.threshold;
+    case MetaCondition::AvgBelow: return std::abs(after.avg) < rule.threshold;
+    case MetaCondition::MaxAbove: return std::abs(after.max) > rule.threshold;
+    case MetaCondition::ActiveBelow: return after.active / after.total < rule.threshold;
+    case MetaCondition::GradientStorm: return state.remembered() >= 3 && after.std / (state.before(2).std + 1e-8) > rule.threshold;
+    case MetaCondition::GainDrift: return std::abs(before.avg) >= 1e-6 && std::abs(std::abs(after.avg) / std::abs(before.avg) - 1) > rule.threshold;
+  }
+  return false;
+}
+
+}  // namespace
+
+void MetaRule::fields(FieldVisitor& visit) {
+  visit.choice("condition", condition,
+               {"none", "std_above", "std_below", "avg_above", "avg_below", "max_above", "active_below", "gradient_storm", "gain_drift"});
+  visit("threshold", threshold);
+  visit.choice("command", command,
+               {"dense|70", "cnn1|80", "rnn|81", "softmax|83", "rmsnorm|90", "swiglu|91", "mha|92", "lstm|93", "kmeans|98", "morph|99", "reset|101"});
+  visit("param", param);
+  visit("cooldown", cooldown);
+  visit("self_only", self_only);
+}
+
+void Metacognition::fields(FieldVisitor& visit) {
+  visit("meta_observed_layer", observed_);
+  visit("meta_network", network_);
+  visit.choice("meta_source", config_.source, {"input", "stats", "history", "activations"});
+  visit.choice("meta_effect", config_.effect, {"none", "gate", "noise", "intervention"});
+  visit.objects("meta_rules", config_.rules);
+  visit("train_meta", config_.train_meta);
+}
+
+Result<void> Metacognition::build() {
+  if (!observed_) return fail(Code::InvalidConfig, "metacognition: meta_observed_layer, the layer to watch, is missing");
+  if (has_effect() && !network_) return fail(Code::InvalidConfig, "metacognition: an effect needs a meta_network");
+  return {};
+}
+
+void Metacognition::visit_children(const std::function<void(const std::string&, Layer&)>& visit) {
+  visit("meta_observed_layer", *observed_);
+  if (network_) visit("meta_network", *network_);
+}
+
+void Metacognition::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
+  slot_ = next++;
+  StateNeeds need;
+  need.slot = slot_, need.meta = true, need.site = site;
+  needs.push_back(need);
+}
+
+LayerPtr Metacognition::exchange_observed(LayerPtr layer) {
+  std::swap(observed_, layer);
+  return layer;
+}
+
+Result<Shape> Metacognition::observed_shape(const Shape& input) const {
+  if (observed_->common.is_disabled) return input;
+  auto out = observed_->output_shape(input);
+  if (!out) return at("meta_observed_layer", std::move(out).error());
+  return out;
+}
+
+Shape Metacognition::source_shape(const Shape& x, const Shape& y) const {
+  switch (config_.source) {
+    case Source::Input: return x;
+    case Source::Activations: return y;
+    case Source::Stats: return Shape::of({1, kFigures});
+    case Source::History: return Shape::of({1, MetaState::kHistory, kFigures});
+  }
+  return x;
+}
+
+ConstTensor Metacognition::by_group(const ConstView& m) const {
+  const std::size_t groups = is_per_sample() && m.shape.rank() > 1 ? m.shape[0] : 1;
+  return {m.data, groups, m.shape.elements() / groups, m.element};
+}
+
+Result<Shape> Metacognition::output_shape(const Shape& input) const {
+  LOOM_TRY(const Shape y, observed_shape(input));
+  if (!has_effect()) return y;
+  auto m = network_->common.is_disabled ? Result<Shape>(source_shape(input, y)) : network_->output_shape(source_shape(input, y));
+  if (!m) return at("meta_network", std::move(m).error());
+  const ConstTensor groups = by_group({nullptr, *m});
+  if (groups.rows != 1 && groups.rows != y[0])
+    return fail(Code::ShapeMismatch, "meta_network: {} of it for {} samples of the observed layer", groups.rows, y[0]);
+  if (config_.effect == Effect::Intervention && groups.cols < 2)
+    return fail(Code::ShapeMismatch, "meta_network: one output, an intervention needs at least two");
+  return y;
+}
+
+ConstView Metacognition::source(const Exec& exec, const MetaState* state, const TensorStats& now, const ConstView& x, const ConstView& y) const {
+  if (config_.source == Source::Input) return x;
+  if (config_.source == Source::Activations) return y;
+  const View to = exec.arena.view(source_shape(x.shape, y.shape), x.element);
+  fill_zero(exec, to);
+  if (exec.rehearsal()) return to;
+  with_element(x.element, [&]<class T>() {
+    if (config_.source == Source::Stats) return put_figures(now, to.as<T>());
+    T* const last = to.as<T>() + (MetaState::kHistory - 1) * kFigures;
+    if (state == nullptr) return put_figures(now, last);
+    for (std::size_t back = 0; back < state->remembered(); ++back) put_figures(state->before(back), last - back * kFigures);
+  });
+  return to;
+}
+
+// The history takes this call first, so that entry -1 is now.
+void Metacognition::remember(MetaState& state, const TensorStats& before, const TensorStats& after) const {
+  state.history[static_cast<std::size_t>(state.calls++ % MetaState::kHistory)] = after;
+  for (std::size_t i = 0; i < config_.rules.size(); ++i) {
+    const MetaRule& rule = config_.rules[i];
+    if (state.spoke[i] != 0 && state.calls - state.spoke[i] <= rule.cooldown) continue;
+    if (!holds(rule, state, before, after)) continue;
+    state.spoke[i] = state.calls;
+    state.queued.set(i);
+  }
+}
+
+void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+  const ArenaScope scope(exec.arena, pass.keeps());
+  const View y0 = has_effect() && pass.keeps() ? exec.arena.view(y.shape, y.element) : y;
+  observed_->common.is_disabled ? copy(exec, x, y0) : observed_->forward(exec, pass, x, y0);
+  if (exec.status) return;
+  MetaState* const state = slot_ < pass.metas.size() ? &pass.metas[slot_] : nullptr;
+  TensorStats now;
+  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) now = tensor_statistics(exec, y0);
+  if (state != nullptr && !exec.rehearsal()) {
+    remember(*state, tensor_statistics(exec, x), now);
+    state->input = x.shape, state->output = y.shape;
+  }
+  if (!has_effect()) return;
+  const ConstView said = source(exec, state, now, x, y0);
+  ConstView m = said;
+  if (!network_->common.is_disabled) {
+    const View to = exec.arena.view(*network_->output_shape(said.shape), x.element);  // checked at prepare()
+    network_->forward(exec, pass, said, to);
+    if (exec.status) return;
+    m = to;
+  }
+  apply_effect(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, y0, by_group(m), y);
+  if (!pass.keeps()) return;
+  pass.tape->push(said);
+  pass.tape->push(m);
+  pass.tape->push(y0);
+}
+
+void Metacognition::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  const auto watched = [&](const ConstView& d) {
+    if (!observed_->common.is_disabled) return observed_->backward(exec, pass, d, dx);
+    if (dx.data != nullptr) copy(exec, d, dx);
+  };
+  if (!has_effect()) return watched(dy);
+  const ArenaScope scope(exec.arena);
+  const ConstView y0 = pass.tape->pop(), m = pass.tape->pop(), said = pass.tape->pop();
+  const View dy0 = exec.arena.view(dy.shape, dy.element), dm = exec.arena.view(m.shape, m.element);
+  const ConstTensor groups = by_group(m);
+  apply_effect_backward(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, dy, y0, groups, dy0,
+                        {dm.data, groups.rows, groups.cols, dm.element});
+  View dsaid = dm;
+  if (!network_->common.is_disabled) {
+    Pass inner = pass;
+    if (!config_.train_meta) inner.gradients = nullptr;
+    dsaid = View{nullptr, said.shape, dy.element};
+    if (is_per_sample()) dsaid = exec.arena.view(said.shape, dy.element);
+    network_->backward(exec, inner, dm, dsaid);
+    if (exec.status) return;
+  }
+  if (config_.source == Source::Activations) add(exec, dy0, dsaid, dy0);
+  watched(dy0);
+  if (config_.source == Source::Input && dx.data != nullptr && !exec.status) add(exec, dx, dsaid, dx);
+}
+
+}  // namespace loom

@@ -1,0 +1,178 @@
+#include "network/meta.h"
+
+#include <cmath>
+
+#include "layers/adapter.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+// What a command works on: a cell, or the layer inside a metacognition layer.
+struct Target {
+  Metacognition* holder = nullptr;  // null: the cell itself
+  std::size_t cell = 0;
+  std::string place;
+  Shape input, output;
+};
+
+Result<Target> target_of(const Network& network, const MetaRule& rule, Metacognition& asking, std::size_t cell, const std::string& place,
+                         const MetaState& state, const Shape& input) {
+  if (rule.self_only) return Target{&asking, cell, place + ".meta_observed_layer", state.input, state.output};
+  if (!(rule.param >= 0 && rule.param < 65536)) return fail(Code::OutOfRange, "cell (0,0,{},0) is outside the grid", rule.param);
+  LOOM_TRY(const std::size_t index, network.index_of({0, 0, static_cast<std::size_t>(rule.param), 0}));
+  Layer* layer = network.cell(index).layer.get();
+  if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
+  Target t{layer->as_metacognition(), index, Network::path(index), index == 0 ? input : network.shape_after(index - 1), network.shape_after(index)};
+  if (t.holder != nullptr) t.place += ".meta_observed_layer";
+  return t;
+}
+
+Layer& current(const Network& network, const Target& target) {
+  return target.holder != nullptr ? target.holder->observed() : *network.cell(target.cell).layer;
+}
+
+// The largest number of heads of 8, 4, 2, 1 that leaves each an even width.
+std::size_t heads_for(std::size_t width) {
+  for (const std::size_t heads : {8, 4, 2})
+    if (width % (2 * heads) == 0) return heads;
+  return 1;
+}
+
+Json spec_of(MetaCommand command, double param, const Shape& in, const Shape& out) {
+  const std::size_t from = in.cols(), to = out.cols();
+  switch (command) {
+    case MetaCommand::Cnn1:
+      return {{"type", "cnn1"}, {"input_channels", in.rank() < 2 ? 1 : in[in.rank() - 2]}, {"filters", 16}, {"kernel_size", 3}, {"padding", 1}};
+    case MetaCommand::Rnn: return {{"type", "rnn"}, {"input_height", from}, {"output_height", to}};
+    case MetaCommand::Lstm: return {{"type", "lstm"}, {"input_height", from}, {"output_height", to}};
+    case MetaCommand::Softmax: return {{"type", "softmax"}};
+    case MetaCommand::RmsNorm: return {{"type", "rmsnorm"}, {"input_height", from}};
+    case MetaCommand::Swiglu: return {{"type", "swiglu"}, {"input_height", from}, {"output_height", 4 * from}};
+    case MetaCommand::Mha: return {{"type", "mha"}, {"d_model", from}, {"num_heads", heads_for(from)}, {"output_dim", to}};
+    case MetaCommand::Kmeans:
+      return {{"type", "kmeans"},
+              {"input_height", from},
+              {"num_clusters", param >= 1 && param <= 65536 ? static_cast<std::size_t>(param) : to},
+              {"output_mode", from == to ? "features" : "probabilities"}};
+    default: return {{"type", "dense"}, {"input_height", from}, {"output_height", to}};
+  }
+}
+
+Result<void> morph_layer(Layer& layer, double param) {
+  if (!(param >= 0 && param < static_cast<double>(kNumTypes))) return fail(Code::InvalidArgument, "type {} is none of the {}", param, kNumTypes);
+  const auto dtype = static_cast<DType>(param);
+  std::optional<Error> error;
+  const auto each = [&](auto&& change) {
+    visit_weights("", layer, [&](const std::string&, Weight& w, Layer& owner) {
+      if (error) return;
+      if (auto done = change(w, owner); !done) error = std::move(done).error();
+    });
+  };
+  each([](Weight& w, Layer&) { return w.ensure_master(); });
+  each([&](Weight& w, Layer& owner) {
+    owner.common.encoding.dtype = dtype;
+    return w.morph(owner.common.encoding);
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return {};
+}
+
+Result<void> reset_dense(Layer& layer) {
+  if (layer.kind() != "dense" || layer.as_link() != nullptr) return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
+  std::optional<Error> error;
+  layer.visit_weights([&](Weight& w) {
+    std::vector<float> values(w.elements());
+    for (std::size_t i = 0; w.role() == WeightRole::Matrix && i < w.rows() && i < w.cols(); ++i) values[i * w.cols() + i] = 1;
+    if (error) return;
+    if (auto done = w.set(std::span<const float>(values)); !done) error = std::move(done).error();
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return {};
+}
+
+// Puts the layer there and gives back the one that was.
+Result<LayerPtr> exchange(Network& network, const Target& target, LayerPtr layer) {
+  if (target.holder != nullptr) {
+    network.unresolve();
+    return target.holder->exchange_observed(std::move(layer));
+  }
+  return network.exchange(target.cell, std::move(layer));
+}
+
+// Another layer in the target's place, if the network runs with it.
+Result<void> replace(Network& network, const MetaRule& rule, const Target& target, const Shape& input) {
+  const Layer& old = current(network, target);
+  Json spec = spec_of(rule.command, rule.param, target.input, target.output);
+  spec["dtype"] = std::string(name(old.common.encoding.dtype));
+  LOOM_TRY(LayerPtr layer, layer_from_json(spec));
+  layer->common.name = old.common.name, layer->common.is_disabled = old.common.is_disabled;
+  layer->common.scatter_to = old.common.scatter_to;
+  LOOM_TRY(const Shape out, layer->output_shape(target.input));
+  if (!(out == target.output)) return fail(Code::ShapeMismatch, "{} gives {}, the shape {} stays", layer->kind(), out.text(), target.output.text());
+  LOOM_TRY_VOID(initialise_weights(target.place, *layer, network.settings.seed));
+  LOOM_TRY(LayerPtr before, exchange(network, target, std::move(layer)));
+  auto prepared = network.prepare(input);
+  if (prepared) return {};
+  LOOM_TRY_VOID(exchange(network, target, std::move(before)));
+  LOOM_TRY_VOID(network.prepare(input));
+  return prepared;
+}
+
+Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Shape& input) {
+  if (rule.command == MetaCommand::Morph) return morph_layer(current(network, target), rule.param);
+  if (rule.command == MetaCommand::Reset) return reset_dense(current(network, target));
+  return replace(network, rule, target, input);
+}
+
+}  // namespace
+
+Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input) {
+  if (!session.runs(network)) return fail(Code::InvalidState, "the session runs another network");
+  struct Wish {
+    Metacognition* asking;
+    std::size_t cell;
+    std::string place;
+    MetaRule rule;
+    MetaState state;
+  };
+  std::vector<Wish> wishes;
+  for (std::size_t i = 0; i < network.num_cells(); ++i) {
+    if (!network.cell(i).layer) continue;
+    visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
+      Metacognition* const meta = layer.as_metacognition();
+      if (meta == nullptr || meta->slot() >= session.metas().size()) return;
+      MetaState& state = session.metas()[meta->slot()];
+      for (std::size_t r = 0; r < meta->rules().size(); ++r)
+        if (state.queued.test(r)) wishes.push_back({meta, i, place, meta->rules()[r], state});
+      state.queued.reset();
+    });
+  }
+  std::vector<MetaEvent> events;
+  bool changed = false;
+  for (const Wish& wish : wishes) {
+    MetaEvent event{wish.place, wish.rule.command, wish.rule.param, ""};
+    // What an earlier command replaced may have held the one that asks.
+    bool is_there = false;
+    for (std::size_t i = 0; i < network.num_cells(); ++i)
+      if (network.cell(i).layer)
+        visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
+    Result<void> done = is_there ? Result<void>() : Result<void>(fail(Code::NotFound, "the layer that asked is gone"));
+    if (done) {
+      auto target = target_of(network, wish.rule, *wish.asking, wish.cell, wish.place, wish.state, input);
+      done = target ? apply(network, wish.rule, *target, input) : Result<void>(tl::make_unexpected(std::move(target).error()));
+    }
+    if (done)
+      changed = true;
+    else
+      event.refusal = std::move(done).error().message;
+    events.push_back(std::move(event));
+  }
+  if (changed) {
+    LOOM_TRY_VOID(network.prepare(input));
+    LOOM_TRY_VOID(session.adopt());
+  }
+  return events;
+}
+
+}  // namespace loom

@@ -1,0 +1,23 @@
+#pragma once
+// Changes of a network that its metacognition layers ask for (engine L-151, L-152).
+
+#include "layers/metacognition/metacognition.h"
+#include "network/network_session.h"
+
+namespace loom {
+
+struct MetaEvent {
+  std::string place;     // of the metacognition layer
+  MetaCommand command = MetaCommand::Dense;
+  double param = 0;
+  std::string refusal;   // why nothing was changed; empty: it was
+};
+
+// Applies what rules asked for in the session's calls since the last commit, by execution order and rule, between two forwards; drivers
+// of training and stepping call it. A layer that a command makes has the shapes of the one it replaces and is initialised by seed and
+// path; a command whose target does not fit is refused and changes nothing. If anything changed, the network is prepared anew for
+// `input`, a shape of calls, and the session adopts it: gradients and recurrent states start again, histories and cooldowns stay.
+// InvalidState unless the session runs this network; no other session may run it meanwhile.
+Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input);
+
+}  // namespace loom

@@ -1,0 +1,290 @@
+// The metacognition kind: figures, rules, what they do to a network, and hostile settings. Gradients: gradients_test.cpp.
+
+#include "network/meta.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "network/spec.h"
+#include "ops/all.h"
+
+namespace loom {
+namespace {
+
+std::string cell(int x, std::string layer) { return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":{},"l":0,)", x)); }
+std::string grid(const std::string& layers, int cells = 1) {
+  return fmt::format(R"({{"depth":1,"rows":1,"cols":{},"layers_per_cell":1,"seed":3,"layers":[{}]}})", cells, layers);
+}
+std::string meta(const std::string& more, const std::string& observed = R"({"type":"dense","input_height":4,"output_height":4})") {
+  return R"({"type":"metacognition","meta_observed_layer":)" + observed + (more.empty() ? "" : "," + more) + "}";
+}
+std::string rule(const std::string& text) { return R"("meta_rules":[{)" + text + "}]"; }
+
+struct Watched {
+  std::unique_ptr<Network> network;
+  std::unique_ptr<NetworkSession> session;
+  Shape shape;
+
+  std::vector<float> forward(const std::vector<float>& x) {
+    const auto y = session->forward({x.data(), shape});
+    EXPECT_TRUE(y) << (y ? "" : y.error().message);
+    return y ? std::vector<float>(y->as(), y->as() + y->shape.elements()) : std::vector<float>();
+  }
+  std::vector<MetaEvent> commit() {
+    auto events = commit_meta(*network, *session, shape);
+    EXPECT_TRUE(events) << (events ? "" : events.error().message);
+    return events ? std::move(*events) : std::vector<MetaEvent>();
+  }
+  Layer& observed(std::size_t index = 0) { return network->cell(index).layer->as_metacognition()->observed(); }
+};
+
+Watched watch(const std::string& spec, const Shape& shape = Shape::of({2, 4})) {
+  Watched w;
+  auto result = network_from_json(spec);
+  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
+  if (!result) return w;
+  w.network = std::make_unique<Network>(std::move(result->network));
+  w.shape = shape;
+  const auto prepared = w.network->prepare(shape);
+  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+  w.session = NetworkSession::create(*w.network, {1, std::nullopt, true}).value();
+  return w;
+}
+
+TEST(Metacognition, L_150_figures_of_a_tensor) {
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena = Arena::create(64).value();
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
+  const std::vector<float> v = {1, -3, 0, 5e-7f, 4, 0.5f};
+  const TensorStats s = tensor_statistics(exec, {v.data(), 2, 3});
+  EXPECT_NEAR(s.avg, 2.5 / 6, 1e-7);
+  double variance = 0;
+  for (const float x : v) variance += (static_cast<double>(x) - s.avg) * (static_cast<double>(x) - s.avg) / 6;
+  EXPECT_NEAR(s.std, std::sqrt(variance), 1e-12);
+  EXPECT_EQ(s.max, 4);
+  EXPECT_EQ(s.min, -3);
+  EXPECT_EQ(s.active, 4);
+  EXPECT_EQ(s.total, 6);
+}
+
+// Each condition held by one input and not by another; the observed layer is the identity.
+TEST(Metacognition, L_150_L_151_conditions) {
+  const std::string same = R"({"type":"activation"})";
+  struct Case {
+    const char* condition;
+    double threshold;
+    std::vector<float> holds, fails;
+  };
+  const Case cases[] = {{"std_above", 1, {9, -9, 9, -9}, {1, 1, 1, 1}},   {"std_below", 1, {1, 1, 1, 1}, {9, -9, 9, -9}},
+                        {"avg_above", 2, {-3, -3, -3, -3}, {1, 1, 1, 1}}, {"avg_below", 2, {-1, -1, -1, -1}, {-3, -3, -3, -3}},
+                        {"max_above", 2, {0, 3, 0, 0}, {0, 1, 0, 0}},     {"active_below", 0.5, {1, 0, 0, 0}, {1, 1, 1, 0}}};
+  for (const Case& c : cases) {
+    const std::string spec =
+        grid(cell(0, meta(rule(fmt::format(R"("condition":"{}","threshold":{},"command":"softmax")", c.condition, c.threshold)), same)));
+    for (const bool holds : {true, false}) {
+      Watched w = watch(spec, Shape::of({1, 4}));
+      w.forward(holds ? c.holds : c.fails);
+      EXPECT_EQ(w.session->metas()[0].queued.any(), holds) << c.condition;
+    }
+  }
+  // The gain of twice the identity drifts; where the mean of the input is nothing, it is not looked at.
+  const std::string twice = R"({"type":"dense","input_height":4,"output_height":4,"weights":{"weight":[2,0,0,0,0,2,0,0,0,0,2,0,0,0,0,2]}})";
+  Watched drift = watch(grid(cell(0, meta(rule(R"("condition":"gain_drift","threshold":0.5,"command":"reset")"), twice))), Shape::of({1, 4}));
+  drift.forward({1, -1, 1, -1});
+  EXPECT_FALSE(drift.session->metas()[0].queued.any());
+  drift.forward({1, 1, 1, 1});
+  EXPECT_TRUE(drift.session->metas()[0].queued.any());
+  // The third entry is the first that a storm can be measured against.
+  Watched storm = watch(grid(cell(0, meta(rule(R"("condition":"gradient_storm","threshold":5,"command":"softmax")"), same))), Shape::of({1, 4}));
+  storm.forward({1, -1, 1, -1});
+  storm.forward({9, -9, 9, -9});
+  EXPECT_FALSE(storm.session->metas()[0].queued.any());
+  storm.forward({9, -9, 9, -9});
+  EXPECT_TRUE(storm.session->metas()[0].queued.any());
+}
+
+TEST(Metacognition, L_151_weights_change_between_forwards_only_and_cooldowns_count) {
+  const std::string spec = grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"command":"reset","cooldown":2)"))));
+  Watched w = watch(spec);
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<float> first = w.forward(x);
+  EXPECT_EQ(w.forward(x), first) << "nothing is applied while the network runs";
+  EXPECT_NE(first, x);
+  ASSERT_EQ(w.commit().size(), 1u);
+  EXPECT_EQ(w.forward(x), x) << "the dense layer is the identity now";
+  EXPECT_TRUE(w.commit().empty()) << "two calls of cooldown: the third call is the second after it spoke";
+  w.forward(x);
+  EXPECT_EQ(w.commit().size(), 1u);
+  EXPECT_EQ(w.session->metas()[0].calls, 4u) << "the history went through the commits";
+}
+
+TEST(Metacognition, G_48_history_ends_with_the_session_and_commands_outside_the_list_are_refused) {
+  const std::string spec = grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"command":101)"))));
+  Watched w = watch(spec);
+  const std::vector<float> x(8, 1.0f);
+  for (int i = 0; i < 130; ++i) w.forward(x);
+  EXPECT_EQ(w.session->metas()[0].remembered(), 100u);
+  const auto other = NetworkSession::create(*w.network, {1, std::nullopt, false}).value();
+  EXPECT_EQ(other->metas()[0].remembered(), 0u);
+  EXPECT_FALSE(other->metas()[0].queued.any());
+  for (const char* command : {"71", "\"System\"", "\"autonomous_command\"", "-1", "0", "null"}) {
+    const auto result = network_from_json(grid(cell(0, meta(rule(std::string(R"("condition":"none","command":)") + command)))));
+    ASSERT_FALSE(result) << command;
+    EXPECT_TRUE(result.error().code == Code::UnknownName || result.error().code == Code::InvalidConfig) << command;
+    EXPECT_TRUE(result.error().message.starts_with("/layers/0/meta_rules/0/command")) << result.error().message;
+  }
+}
+
+TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_refused) {
+  const auto always = [](const std::string& command) { return rule(R"("condition":"std_above","threshold":-1,"command":)" + command); };
+  struct Case {
+    const char* command;
+    Shape shape;
+    std::string observed;
+    const char* kind;  // null: refused
+  };
+  const std::string same = R"({"type":"activation"})", dense = R"({"type":"dense","input_height":4,"output_height":4})";
+  const std::string narrow = R"({"type":"dense","input_height":4,"output_height":3})";
+  const Shape features = Shape::of({4}), flat = Shape::of({2, 4}), sequence = Shape::of({2, 3, 4}), planes = Shape::of({2, 16, 4});
+  const Case cases[] = {{"\"dense\"", flat, same, "dense"},     {"70", flat, narrow, "dense"},
+                        {"\"cnn1\"", planes, same, "cnn1"},     {"80", flat, same, nullptr},
+                        {"\"rnn\"", sequence, narrow, "rnn"},   {"81", features, same, nullptr},
+                        {"\"softmax\"", flat, same, "softmax"}, {"83", flat, narrow, nullptr},
+                        {"\"rmsnorm\"", flat, same, "rmsnorm"}, {"90", flat, narrow, nullptr},
+                        {"\"swiglu\"", flat, same, "swiglu"},   {"91", flat, narrow, nullptr},
+                        {"\"mha\"", sequence, same, "mha"},     {"92", features, same, nullptr},
+                        {"\"lstm\"", sequence, same, "lstm"},   {"93", features, same, nullptr},
+                        {"\"kmeans\"", flat, same, "kmeans"},   {"98", flat, narrow, "kmeans"},
+                        {"\"reset\"", flat, same, nullptr},     {"101", flat, dense, "dense"},
+                        {"\"morph\"", flat, dense, "dense"}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("{} of {}", c.command, c.observed));
+    Watched w = watch(grid(cell(0, meta(always(c.command), c.observed))), c.shape);
+    const std::vector<float> x(c.shape.elements(), 0.5f);
+    const std::vector<float> before = w.forward(x);
+    const std::string kind(w.observed().kind());
+    const std::vector<MetaEvent> events = w.commit();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].refusal.empty(), c.kind != nullptr) << events[0].refusal;
+    EXPECT_EQ(w.observed().kind(), c.kind == nullptr ? kind : c.kind);
+    const std::vector<float> after = w.forward(x);
+    EXPECT_EQ(after.size(), before.size());
+    EXPECT_TRUE(c.kind != nullptr || after == before);
+    const std::vector<float> dy(after.size(), 1.0f);
+    EXPECT_TRUE(w.session->backward({dy.data(), w.session->output_shape()}));
+  }
+}
+
+TEST(Metacognition, L_152_commands_for_other_cells) {
+  const std::string asks = R"("condition":"std_above","threshold":-1,"self_only":false,)";
+  const std::string dense = R"({"type":"dense","input_height":4,"output_height":4})";
+  const auto watched = [&](const std::string& command) { return watch(grid(cell(0, meta(rule(asks + command))) + "," + cell(1, dense), 3)); };
+  const std::vector<float> x(8, 0.25f);
+  for (const auto& [command, is_applied] : std::vector<std::pair<std::string, bool>>{{R"("command":"rmsnorm","param":1)", true},
+                                                                                     {R"("command":"rmsnorm","param":2)", false},
+                                                                                     {R"("command":"rmsnorm","param":9)", false},
+                                                                                     {R"("command":"rmsnorm","param":-1)", false},
+                                                                                     {R"("command":"rmsnorm","param":1e300)", false}}) {
+    Watched w = watched(command);
+    w.forward(x);
+    const std::vector<MetaEvent> events = w.commit();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].refusal.empty(), is_applied) << events[0].refusal;
+    EXPECT_EQ(w.network->cell(1).layer->kind(), is_applied ? "rmsnorm" : "dense");
+    w.forward(x);
+  }
+  // A type's number that is none of the 21 changes nothing.
+  for (const double type : {9.0, 77.0, -3.0}) {
+    Watched w = watch(grid(cell(0, meta(rule(fmt::format(R"("condition":"std_above","threshold":-1,"command":"morph","param":{})", type))))));
+    w.forward(x);
+    EXPECT_EQ(w.commit()[0].refusal.empty(), type == 9.0);
+    w.network->visit_weights(
+        [&](const std::string&, Weight& weight, Layer&) { EXPECT_EQ(weight.dtype(), type == 9.0 ? DType::int8 : DType::float32); });
+  }
+}
+
+TEST(Metacognition, L_153_effects_by_hand) {
+  // m = bias alone; y0 is the input.
+  const auto network = [](const std::string& effect, const std::string& bias, int outputs) {
+    std::string zeros = "0";
+    for (int i = 1; i < 4 * outputs; ++i) zeros += ",0";
+    return grid(cell(
+        0, meta(R"("meta_rules":[],"meta_effect":")" + effect + R"(","meta_network":{"type":"dense","bias":true,"input_height":4,"output_height":)" +
+                    std::to_string(outputs) + R"(,"weights":{"weight":[)" + zeros + R"(],"bias":)" + bias + "}}",
+                R"({"type":"activation"})")));
+  };
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  Watched gate = watch(network("gate", "[0]", 1));
+  EXPECT_EQ(gate.forward(x), (std::vector<float>{0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4}));
+  Watched silent = watch(network("noise", "[-1]", 1));
+  EXPECT_EQ(silent.forward(x), x);
+  Watched noise = watch(network("noise", "[0.25]", 1));
+  const std::vector<float> noisy = noise.forward(x);
+  EXPECT_NE(noisy, x);
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_LT(std::abs(noisy[i] - x[i]), 0.25f);
+  EXPECT_EQ(noise.forward(x), noisy) << "a function of seed, step, place and element";
+  Watched none = watch(network("intervention", "[0.5,7,8,9]", 4));
+  EXPECT_EQ(none.forward(x), x);
+  Watched instead = watch(network("intervention", "[0.75,7,8,9]", 4));
+  EXPECT_EQ(instead.forward(x), (std::vector<float>{7, 8, 9, 7, 7, 8, 9, 7}));
+}
+
+TEST(Metacognition, L_153_figures_and_history_feed_the_meta_network) {
+  for (const auto& [source, width] : std::vector<std::pair<std::string, std::string>>{{"stats", "6"}, {"history", "6"}}) {
+    const std::string inner =
+        source == "stats" ? R"({"type":"dense","input_height":6,"output_height":1})"
+                          : R"({"type":"rnn","input_height":6,"output_height":1,"return_sequence":false,"init":"uniform","init_scale":0.001})";
+    Watched w = watch(grid(cell(0, meta(R"("meta_effect":"gate","meta_source":")" + source + R"(","meta_network":)" + inner))));
+    const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+    const std::vector<float> y = w.forward(x);
+    const std::vector<float> dy(8, 1.0f);
+    EXPECT_TRUE(w.session->backward({dy.data(), w.shape})) << source;
+    if (source == "history") {
+      EXPECT_NE(w.forward(x), y) << "the second call knows of the first";
+    } else {
+      EXPECT_EQ(w.forward(x), y);
+    }
+  }
+}
+
+TEST(Metacognition, L_153_default_rules_and_round_trips) {
+  Watched w = watch(grid(cell(0, meta(""))));
+  const auto rules = w.network->cell(0).layer->as_metacognition()->rules();
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[0].command, MetaCommand::Reset);
+  EXPECT_EQ(rules[1].cooldown, 5u);
+  EXPECT_EQ(rules[2].threshold, 0.05);
+  for (const std::string& more :
+       {std::string(), std::string(R"("meta_rules":[])"), rule(R"("condition":"max_above","threshold":2,"command":98,"param":4)")}) {
+    const auto once = network_from_json(grid(cell(0, meta(more)))).value();
+    const std::string text = dump_json(network_to_json(once.network));
+    const auto again = network_from_json(text);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(dump_json(network_to_json(again->network)), text);
+    EXPECT_EQ(again->network.cell(0).layer->as_metacognition()->rules().size(), once.network.cell(0).layer->as_metacognition()->rules().size());
+  }
+}
+
+TEST(Metacognition, L_153_hostile_settings_are_errors) {
+  const auto expect = [](const std::string& layer, Code code, const std::string& pointer) {
+    const auto result = network_from_json(grid(cell(0, layer)).insert(1, R"("input_shape":[4],)"));
+    ASSERT_FALSE(result) << layer;
+    EXPECT_EQ(result.error().code, code) << result.error().message;
+    EXPECT_TRUE(result.error().message.starts_with(pointer)) << result.error().message;
+  };
+  expect(R"({"type":"metacognition"})", Code::InvalidConfig, "/layers/0");
+  expect(meta(R"("meta_effect":"gate")"), Code::InvalidConfig, "/layers/0");
+  expect(meta(R"("meta_effect":"gaet")"), Code::UnknownName, "/layers/0/meta_effect");
+  expect(meta(R"("meta_rules":{})"), Code::InvalidConfig, "/layers/0/meta_rules");
+  expect(meta(R"("meta_rules":[{"cooldown":-1}])"), Code::InvalidConfig, "/layers/0/meta_rules/0/cooldown");
+  expect(meta(R"("meta_effect":"gate","meta_network":{"type":"dense","input_height":3,"output_height":1})"), Code::ShapeMismatch,
+         "/layers/0/meta_network");
+  expect(meta(R"("meta_effect":"intervention","meta_network":{"type":"dense","input_height":4,"output_height":1})"), Code::ShapeMismatch,
+         "/layers/0");
+  expect(meta("", R"({"type":"dense","input_height":3,"output_height":4})"), Code::ShapeMismatch, "/layers/0/meta_observed_layer");
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,62 @@
+// Dense layers whose weight is an embedding's table (engine L-102).
+
+#include <map>
+#include <optional>
+
+#include "network/network.h"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kTable = "table", kWeight = "weight";
+
+Result<void> share_table(Layer& layer, const std::string& place, Layer* target, const std::string& target_place) {
+  const std::string where = place + ".tied_to";
+  Weight* const weight = find_weight(layer, kWeight);
+  Weight* const table = target == nullptr || target->kind() != "embedding" ? nullptr : find_weight(*target, kTable);
+  if (target == nullptr) return fail(Code::NotFound, "{}: there is no layer at \"{}\"", where, target_place);
+  if (table == nullptr || weight == nullptr)
+    return fail(Code::InvalidConfig, "{}: {} is of kind {}, an embedding expected", where, target_place, target->kind());
+  if (auto tied = weight->tie(*table); !tied) return at(where, std::move(tied).error());
+  return {};
+}
+
+}  // namespace
+
+Result<void> Network::resolve_ties() {
+  for (Weight* w : ties_) w->untie();
+  ties_.clear();
+  struct Wish {
+    Layer* layer;
+    std::string place;
+  };
+  std::vector<Wish> wishes;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].layer)
+      visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
+        if (layer.tied_to() != nullptr) wishes.push_back({&layer, place});
+      });
+  if (wishes.empty()) return {};
+  std::map<std::string, Layer*> by_path;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].layer) visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) { by_path.emplace(place, &layer); });
+  for (const Wish& wish : wishes) {
+    const LayerRef& ref = *wish.layer->tied_to();
+    Layer* target = nullptr;
+    std::string target_place = ref.path.substr(0, 80);
+    if (ref.address) {
+      const auto& [z, y, x, l] = *ref.address;
+      const auto index = index_of({z, y, x, l});
+      if (!index) return at(wish.place + ".tied_to", index.error());
+      target = cells_[*index].layer.get(), target_place = place_text(*index);
+      if (target == nullptr) return fail(Code::LinkToEmpty, "{}.tied_to: {} is empty", wish.place, target_place);
+    } else if (const auto found = by_path.find(ref.path); found != by_path.end()) {
+      target = found->second;
+    }
+    LOOM_TRY_VOID(share_table(*wish.layer, wish.place, target, target_place));
+    ties_.push_back(find_weight(*wish.layer, kWeight));
+  }
+  return {};
+}
+
+}  // namespace loom
