@@ -39,7 +39,7 @@ void report(const std::string& name, const char* pass, double seconds, F&& f) {
   fmt::print("{}\t{}\t{:.2f}\t{:.2f}\n", name, pass, times[0], times[times.size() / 2]);
 }
 
-Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds, unsigned threads) {
+Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds, int threads) {
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
@@ -64,7 +64,7 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
   return {};
 }
 
-Result<void> bench_table(const char* path, std::string_view part, double seconds, unsigned threads) {
+Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads) {
   LOOM_TRY(const std::string text, read_text_file(path));
   LOOM_TRY(const Json table, parse_json(text));
   for (const Json& row : table) {
@@ -84,7 +84,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 int main(int count, char** arguments) {
   if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]\n"), 2;
   const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
-                                      count > 4 ? static_cast<unsigned>(std::atoi(arguments[4])) : 1);
+                                      count > 4 ? std::atoi(arguments[4]) : 1);
   if (!done) return fmt::print(stderr, "{}\n", done.error().message), 1;
   return 0;
 }

@@ -33,9 +33,20 @@ class Recurrent(nn.Module):
     def __init__(self, spec):
         super().__init__()
         self.inner = getattr(nn, spec["type"].upper())(spec["input_height"], spec["output_height"], batch_first=True)
+        self.whole = spec.get("return_sequence", True)
 
     def forward(self, x):
-        return self.inner(x)[0]
+        y = self.inner(x)[0]
+        return y if self.whole else y[:, -1]
+
+
+class Permute(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.axes = spec["axes"]
+
+    def forward(self, x):
+        return x.permute(self.axes)
 
 
 class Attention(nn.Module):
@@ -72,10 +83,10 @@ KINDS = {
     "maxpool": lambda s: nn.MaxPool2d(s["kernel_size"], s["stride"]), "reshape": lambda s: nn.Flatten(),
     "layernorm": lambda s: nn.LayerNorm(s["input_height"]), "rmsnorm": lambda s: nn.RMSNorm(s["input_height"]),
     "batchnorm": lambda s: nn.BatchNorm2d(s["input_height"]), "groupnorm": lambda s: nn.GroupNorm(s["num_groups"], s["input_height"]),
-    "softmax": lambda s: nn.Softmax(-1),
+    "softmax": lambda s: nn.Softmax(-1), "permute": Permute,
     **{f"{kind}{axes}": conv for kind in ("cnn", "convtransposed") for axes in (1, 2, 3)},
 }
-ACTIVATIONS = {"relu": nn.ReLU, "linear": None}
+ACTIVATIONS = {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "linear": None}
 
 
 def modules(spec):

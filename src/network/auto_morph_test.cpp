@@ -82,7 +82,9 @@ TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
       }
       EXPECT_LE(report->loss, allowed);
       EXPECT_LE(report->bytes, report->bytes_before);
-      if (allowed >= 0.03) EXPECT_LT(report->bytes, report->bytes_before / 2) << report->loss_name;
+      if (allowed >= 0.03) {
+        EXPECT_LT(report->bytes, report->bytes_before / 2) << report->loss_name;
+      }
       // The reported loss is that of the network as it was left.
       Network same = network();
       const auto again = auto_morph(same, d, at_most(allowed));
