@@ -48,7 +48,8 @@ Term bce(double o, double t) {
 }
 Term bce_logits(double o, double t) { return {(o > 0 ? o : 0.0) - o * t + log1p64(exp64(o < 0 ? o : -o)), sigmoid64(o) - t}; }
 Term kl_div(double o, double t) {
-  return {t == 0 ? 0.0 : t * (log64(t) - log64(o + kLogFloor)), -t / (o + kLogFloor)};
+  const double value = t == 0 ? o - o : t * (log64(t) - log64(o + kLogFloor));  // o - o is 0, but for a NaN, which has to show
+  return {value, -t / (o + kLogFloor)};
 }
 Term hinge(double o, double t) {
   const double margin = 1 - t * o;
@@ -70,8 +71,7 @@ double sum_elements(const Exec& exec, const LossCall& call, double divisor, F&& 
 }
 
 bool fits(const Tensor& gradient, const ConstView& like) {
-  return gradient.data == nullptr ||
-         (gradient.rows == like.shape.rows() && gradient.cols == like.shape.cols() && gradient.element == like.element);
+  return gradient.data == nullptr || (gradient.rows == like.shape.rows() && gradient.cols == like.shape.cols() && gradient.element == like.element);
 }
 
 }  // namespace
@@ -130,7 +130,8 @@ Result<void> Loss::check_call(const LossCall& call) const {
     for (const std::size_t size : config_.heads) total += size;
     if (total != shape.cols()) return fail(Code::ShapeMismatch, "{}: heads of {} entries together, the output has {}", name(), total, shape.cols());
   }
-  if (call.mask.data != nullptr && (kind_ != Kind::MultiHead || call.mask.element != Element::f32 || call.mask.rows != shape.rows() || call.mask.cols != heads))
+  if (call.mask.data != nullptr &&
+      (kind_ != Kind::MultiHead || call.mask.element != Element::f32 || call.mask.rows != shape.rows() || call.mask.cols != heads))
     return fail(Code::ShapeMismatch, "{}: a mask [{}, {}], expected f32 [{}, {} heads]", name(), call.mask.rows, call.mask.cols, shape.rows(), heads);
   if (!call.classes.empty()) return check_classes(call);
   if (call.target.data == nullptr) return fail(Code::InvalidArgument, "{}: no targets", name());
@@ -150,8 +151,7 @@ Result<void> Loss::check_classes(const LossCall& call) const {
     const std::int64_t c = call.classes[i];
     const std::size_t limit = multi ? config_.heads[i % each] : call.output.shape.cols();
     if (!multi && config_.ignore_index == c) continue;
-    if (c < 0 || static_cast<std::uint64_t>(c) >= limit)
-      return fail(Code::IndexOutOfRange, "{}: row {}: class {} of {}", name(), i / each, c, limit);
+    if (c < 0 || static_cast<std::uint64_t>(c) >= limit) return fail(Code::IndexOutOfRange, "{}: row {}: class {} of {}", name(), i / each, c, limit);
   }
   return {};
 }

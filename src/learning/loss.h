@@ -18,12 +18,12 @@ namespace loom {
 
 struct LossConfig {
   std::string name = "mse";
-  double delta = 1;                          // huber
-  double label_smoothing = 0;                // softmax_crossentropy, 0 to 1
-  std::optional<std::int64_t> ignore_index;  // softmax_crossentropy with class targets: rows of this class do not count
-  std::vector<double> class_weights;         // softmax_crossentropy: C of them, or none
-  std::vector<std::size_t> heads;            // multi_head_softmax_ce: entries of each head, one after the other on the last axis
-  double temperature = 0.07;                 // contrastive
+  double delta = 1;                            // huber
+  double label_smoothing = 0;                  // softmax_crossentropy, 0 to 1
+  std::optional<std::int64_t> ignore_index{};  // softmax_crossentropy with class targets: rows of this class do not count
+  std::vector<double> class_weights{};         // softmax_crossentropy: C of them, or none
+  std::vector<std::size_t> heads{};            // multi_head_softmax_ce: entries of each head, one after the other on the last axis
+  double temperature = 0.07;                   // contrastive
 };
 
 struct LossCall {

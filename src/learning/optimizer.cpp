@@ -148,7 +148,8 @@ std::vector<OptimizerSlot> Optimizer::slots(std::size_t parameter) const {
 Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) {
   if (!(learning_rate >= 0 && learning_rate <= 1e12)) return fail(Code::InvalidArgument, "learning rate is {}, expected 0 to 1e12", learning_rate);
   if (weights.size() != parameters_.size() || gradients.size() != parameters_.size())
-    return fail(Code::ShapeMismatch, "optimizer: {} weights and {} gradients, {} were prepared", weights.size(), gradients.size(), parameters_.size());
+    return fail(Code::ShapeMismatch, "optimizer: {} weights and {} gradients, {} were prepared", weights.size(), gradients.size(),
+                parameters_.size());
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const Parameter& want = parameters_[p];
     const std::size_t w = weights[p].rows * weights[p].cols, g = gradients[p].rows * gradients[p].cols;
@@ -164,8 +165,15 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
     const double rate = learning_rate * parameter.rate_scale, decay = parameter.vector && !config_.decay_vectors ? 0 : decay_;
     with_element(parameter.element, [&]<class T>() {
       for_elements(exec, parameter.elements, [&](std::size_t first, std::size_t count) {
-        Elements<T> e{weights[p].as<T>() + first, gradients[p].as<T>() + first, {}, count, static_cast<T>(rate), static_cast<T>(decay),
-                      static_cast<T>(rate * decay), static_cast<T>(1 - whole_power(beta1_, steps_)), static_cast<T>(1 - whole_power(beta2_, steps_))};
+        Elements<T> e{weights[p].as<T>() + first,
+                      gradients[p].as<T>() + first,
+                      {},
+                      count,
+                      static_cast<T>(rate),
+                      static_cast<T>(decay),
+                      static_cast<T>(rate * decay),
+                      static_cast<T>(1 - whole_power(beta1_, steps_)),
+                      static_cast<T>(1 - whole_power(beta2_, steps_))};
         for (std::size_t s = 0; s < kMaxSlots; ++s)
           if (state_[p][s].size() != 0) e.slot[s] = reinterpret_cast<T*>(const_cast<std::byte*>(state_[p][s].data())) + first;
         update(e);
@@ -212,7 +220,7 @@ void Optimizer::update(Elements<T> e) const {
         s0[i] = snap_square(a * s0[i] + c * (g * g));
         T square = s0[i];
         if (config_.centered) {
-          s1[i] = snap_one(a * s1[i] + c * g);
+          s1[i] = snap_one(s1[i] + c * (g - s1[i]));  // a mg + (1 - a) g, rounded less: what follows cancels
           square = snap_square(square - s1[i] * s1[i]);  // rounding may leave it below 0
         }
         T move = g / (std::sqrt(square) + eps);

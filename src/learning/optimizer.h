@@ -3,7 +3,8 @@
 //   sgd      g += d w; v = u v + (1 - damp) g, v = g at t = 1; nesterov: g += u v, else g = v; w -= lr g
 //   adam     g += d w; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 //   adamw    w -= lr d w first, no g += d w. `amsgrad` (both): the largest v so far in place of v
-//   rmsprop  g += d w; s = a s + (1 - a) g^2; q = sqrt(s - mg^2 if centered) + eps; buf = u buf + g / q; w -= lr buf
+//   rmsprop  g += d w; s = a s + (1 - a) g^2; q = sqrt(s - mg^2 if centered) + eps; buf = u buf + g / q; w -= lr buf;
+//            mg += (1 - a) (g - mg)
 //   adagrad  g += d w; s += g^2; w -= lr g / (sqrt(s) + eps)
 //   lion     w -= lr (sign(b1 m + (1 - b1) g) + d w); m = b2 m + (1 - b2) g
 // Kingma & Ba 2015; Loshchilov & Hutter 2019; Reddi et al. 2018; Tieleman & Hinton 2012; Duchi et al. 2011; Chen et al. 2023.
@@ -23,14 +24,14 @@ namespace loom {
 // What is left empty takes the optimiser's own default (engine 6.3).
 struct OptimizerConfig {
   std::string name = "sgd";
-  double momentum = 0, dampening = 0;       // sgd; rmsprop has momentum
-  bool nesterov = false;                    // asks for momentum without dampening
-  std::optional<double> beta1, beta2;       // adam, adamw .9 .999, lion .9 .99
-  std::optional<double> alpha;              // rmsprop .99
-  std::optional<double> eps;                // 1e-8, adagrad 1e-10
+  double momentum = 0, dampening = 0;      // sgd; rmsprop has momentum
+  bool nesterov = false;                   // asks for momentum without dampening
+  std::optional<double> beta1{}, beta2{};  // adam, adamw .9 .999, lion .9 .99
+  std::optional<double> alpha{};           // rmsprop .99
+  std::optional<double> eps{};             // 1e-8, adagrad 1e-10
   bool amsgrad = false, centered = false;
-  std::optional<double> weight_decay;       // 0, adamw .01
-  bool decay_vectors = false;               // biases, gains: weights of one axis
+  std::optional<double> weight_decay{};    // 0, adamw .01
+  bool decay_vectors = false;              // biases, gains: weights of one axis
 };
 
 // One weight as the optimiser is told of it. Its path names it in errors and checkpoints.

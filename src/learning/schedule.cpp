@@ -11,8 +11,17 @@ namespace loom {
 namespace {
 
 // In the order of Schedule::Kind.
-constexpr std::array<std::string_view, 12> kSchedules = {"constant", "step",   "multi_step", "exponential", "linear", "polynomial", "cosine|cosine_annealing",
-                                                         "cosine_restarts|cosine_annealing_warm_restarts", "one_cycle", "cyclic", "inverse_sqrt",
+constexpr std::array<std::string_view, 12> kSchedules = {"constant",
+                                                         "step",
+                                                         "multi_step",
+                                                         "exponential",
+                                                         "linear",
+                                                         "polynomial",
+                                                         "cosine|cosine_annealing",
+                                                         "cosine_restarts|cosine_annealing_warm_restarts",
+                                                         "one_cycle",
+                                                         "cyclic",
+                                                         "inverse_sqrt",
                                                          "plateau|reduce_on_plateau"};
 constexpr std::array<std::string_view, 3> kCyclicModes = {"triangular", "triangular2", "exp_range"};
 constexpr std::array<std::string_view, 2> kWarmupShapes = {"linear", "cosine"};
@@ -132,8 +141,8 @@ double Schedule::cyclic(std::uint64_t s) const {
 
 void Schedule::observe(double metric) {
   PlateauState& p = plateau_;
-  const bool better = metric == metric && (!p.seen || (config_.higher_is_better ? metric > p.best * (1 + config_.threshold)
-                                                                               : metric < p.best * (1 - config_.threshold)));
+  const bool better = metric == metric &&
+                      (!p.seen || (config_.higher_is_better ? metric > p.best * (1 + config_.threshold) : metric < p.best * (1 - config_.threshold)));
   if (better) p.best = metric, p.seen = true;
   p.bad = better ? 0 : p.bad + 1;
   if (p.cooldown_left > 0) --p.cooldown_left, p.bad = 0;

@@ -26,7 +26,7 @@ struct ScheduleConfig {
   std::string name = "constant";
   double learning_rate = 0.01;
   std::uint64_t size = 1, total = 1;            // steps (or epochs: whatever the caller counts)
-  std::vector<std::uint64_t> milestones;        // ascending
+  std::vector<std::uint64_t> milestones{};      // ascending
   double gamma = 0.1;                           // 0 to 1
   double start_factor = 1.0 / 3, end_factor = 1;
   double power = 1, end = 0, min = 0;           // end, min: rates
@@ -66,7 +66,20 @@ class Schedule {
   Result<void> restore(const PlateauState& state);
 
  private:
-  enum class Kind : std::uint8_t { Constant, Step, MultiStep, Exponential, Linear, Polynomial, Cosine, CosineRestarts, OneCycle, Cyclic, InverseSqrt, Plateau };
+  enum class Kind : std::uint8_t {
+    Constant,
+    Step,
+    MultiStep,
+    Exponential,
+    Linear,
+    Polynomial,
+    Cosine,
+    CosineRestarts,
+    OneCycle,
+    Cyclic,
+    InverseSqrt,
+    Plateau
+  };
   enum class Mode : std::uint8_t { Triangular, Triangular2, ExpRange };
   Result<void> check() const;
   double wrapped(std::uint64_t s) const;

@@ -14,14 +14,30 @@ ScheduleConfig config_of(const Json& json) {
   c.name = test::text_or(json, "name", "");
   c.cyclic_mode = test::text_or(json, "cyclic_mode", c.cyclic_mode);
   c.higher_is_better = test::flag(json, "higher_is_better");
-  for (auto [key, member] : std::initializer_list<std::pair<const char*, double*>>{
-           {"learning_rate", &c.learning_rate}, {"gamma", &c.gamma}, {"start_factor", &c.start_factor}, {"end_factor", &c.end_factor}, {"power", &c.power},
-           {"min", &c.min}, {"max", &c.max}, {"base", &c.base}, {"pct", &c.pct}, {"div", &c.div}, {"final_div", &c.final_div}, {"factor", &c.factor},
-           {"warmup_factor", &c.warmup_factor}})
+  for (auto [key, member] : std::initializer_list<std::pair<const char*, double*>>{{"learning_rate", &c.learning_rate},
+                                                                                   {"gamma", &c.gamma},
+                                                                                   {"start_factor", &c.start_factor},
+                                                                                   {"end_factor", &c.end_factor},
+                                                                                   {"power", &c.power},
+                                                                                   {"min", &c.min},
+                                                                                   {"max", &c.max},
+                                                                                   {"base", &c.base},
+                                                                                   {"pct", &c.pct},
+                                                                                   {"div", &c.div},
+                                                                                   {"final_div", &c.final_div},
+                                                                                   {"factor", &c.factor},
+                                                                                   {"warmup_factor", &c.warmup_factor}})
     *member = test::number_or(json, key, *member);
-  for (auto [key, member] : std::initializer_list<std::pair<const char*, std::uint64_t*>>{
-           {"size", &c.size}, {"total", &c.total}, {"first_cycle", &c.first_cycle}, {"cycle_mult", &c.cycle_mult}, {"up", &c.up}, {"down", &c.down},
-           {"warmup", &c.warmup}, {"patience", &c.patience}, {"cooldown", &c.cooldown}, {"warmup_steps", &c.warmup_steps}})
+  for (auto [key, member] : std::initializer_list<std::pair<const char*, std::uint64_t*>>{{"size", &c.size},
+                                                                                          {"total", &c.total},
+                                                                                          {"first_cycle", &c.first_cycle},
+                                                                                          {"cycle_mult", &c.cycle_mult},
+                                                                                          {"up", &c.up},
+                                                                                          {"down", &c.down},
+                                                                                          {"warmup", &c.warmup},
+                                                                                          {"patience", &c.patience},
+                                                                                          {"cooldown", &c.cooldown},
+                                                                                          {"warmup_steps", &c.warmup_steps}})
     *member = count_or(json, key, *member);
   if (const Json* milestones = find(json, "milestones")) c.milestones = test::numbers<std::uint64_t>(*milestones);
   return c;
@@ -85,8 +101,8 @@ TEST(Schedule, T_30_totals_hold_and_a_cosine_warmup_meets_its_schedule) {
 }
 
 TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
-  for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine", "cosine_restarts", "one_cycle", "cyclic",
-                           "inverse_sqrt", "plateau"}) {
+  for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine", "cosine_restarts", "one_cycle",
+                           "cyclic", "inverse_sqrt", "plateau"}) {
     ScheduleConfig c;
     c.name = name;
     for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 52}) {
