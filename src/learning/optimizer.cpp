@@ -220,7 +220,7 @@ void Optimizer::update(Elements<T> e) const {
         s0[i] = snap_square(a * s0[i] + c * (g * g));
         T square = s0[i];
         if (config_.centered) {
-          s1[i] = snap_one(s1[i] + c * (g - s1[i]));  // a mg + (1 - a) g, rounded less: what follows cancels
+          s1[i] = snap_one(a * s1[i] + c * g);
           square = snap_square(square - s1[i] * s1[i]);  // rounding may leave it below 0
         }
         T move = g / (std::sqrt(square) + eps);

@@ -4,7 +4,7 @@
 //   adam     g += d w; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 //   adamw    w -= lr d w first, no g += d w. `amsgrad` (both): the largest v so far in place of v
 //   rmsprop  g += d w; s = a s + (1 - a) g^2; q = sqrt(s - mg^2 if centered) + eps; buf = u buf + g / q; w -= lr buf;
-//            mg += (1 - a) (g - mg)
+//            mg = a mg + (1 - a) g
 //   adagrad  g += d w; s += g^2; w -= lr g / (sqrt(s) + eps)
 //   lion     w -= lr (sign(b1 m + (1 - b1) g) + d w); m = b2 m + (1 - b2) g
 // Kingma & Ba 2015; Loshchilov & Hutter 2019; Reddi et al. 2018; Tieleman & Hinton 2012; Duchi et al. 2011; Chen et al. 2023.

@@ -56,9 +56,10 @@ void expect_golden(double bound) {
     SCOPED_TRACE(*as_string(*find(c, "name")));
     Quadratic<T> q(golden, config_of(*find(c, "config")));
     q.run(steps, test::number_or(c, "rate", 0));
-    // The centred second moment is the small difference of two large numbers: PyTorch in f32 is 1.6e-6 from its f64 here.
+    // The centred second moment is the small difference of two large numbers, which magnifies f32's rounding (PyTorch's own f32 run is 1.6e-6
+    // from its f64 one); in f64 the same code is held to 1e-12.
     const bool cancels = element_of<T> == Element::f32 && test::flag(*find(c, "config"), "centered");
-    test::expect_near(q.w, test::numbers<double>(*find(c, "after")), cancels ? 2e-6 : bound);
+    test::expect_near(q.w, test::numbers<double>(*find(c, "after")), cancels ? 4e-6 : bound);
   }
   EXPECT_EQ(cases, 17u);
 }
