@@ -55,7 +55,7 @@ class Loss {
 
   // ShapeMismatch for sizes that do not agree, InvalidArgument for what this loss does not take and for weights that are negative or not
   // finite, IndexOutOfRange for a class outside [0, C). A loss that is not finite is the caller's to see (T-04). Scratch: f64 [rows] of
-  // exec.arena; contrastive (rows + 2 C + 2) rows.
+  // exec.arena; contrastive: f64 [rows, rows + 3 C + 3].
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
 
   // Canonical name.

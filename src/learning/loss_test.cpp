@@ -179,6 +179,25 @@ TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
   }
 }
 
+TEST(Loss, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
+  for (const std::string& name : kNames) {
+    const auto bits = [&]<class T>(T least) {
+      const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+      test::Machine m;
+      Batch<T> b(Shape::of({2, 4}), {least, -least, 0, T(1.5) * least, 700, -700, 9 * least, 1}, {0, least, 2 * least, 1, 0, 1, 0, 64 * least});
+      LossCall call = b.call();
+      call.joint_count = 1e9;
+      const double value = loss.evaluate(m.exec, call)->value;
+      std::vector<double> out(b.g.begin(), b.g.end());
+      out.push_back(value);
+      for (double& v : out) v = v == v ? v : -777;  // a NaN equals nothing
+      return out;
+    };
+    EXPECT_EQ(test::flushed([&] { return bits(0x1p-51f); }), bits(0x1p-51f)) << name;
+    EXPECT_EQ(test::flushed([&] { return bits(0x1p-485); }), bits(0x1p-485)) << name;
+  }
+}
+
 TEST(Loss, J_21_names_and_aliases) {
   const std::pair<const char*, const char*> pairs[] = {{"mean_squared_error", "mse"},
                                                        {"MSE", "mse"},

@@ -165,6 +165,24 @@ TEST(Optimizer, N_02_the_least_gradients_leave_no_subnormal_behind) {
   }
 }
 
+TEST(Optimizer, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
+  for (const std::string& name : kNames) {
+    const auto bits = [&]<class T>(T least) {
+      test::Machine m;
+      Optimizer o = Optimizer::create({.name = name, .weight_decay = 0.01}).value();
+      EXPECT_TRUE(o.prepare({{"w", 4, element_of<T>}}));
+      std::vector<T> w = {0, least, -least, 1}, g = {least, -least, 8 * least, 1};
+      const Tensor weights[] = {test::row_of(w)};
+      const ConstTensor gradients[] = {test::row_of(g)};
+      for (int s = 0; s < 50; ++s) EXPECT_TRUE(o.step(m.exec, weights, gradients, s % 2 == 0 ? 1e-30 : 0.5));
+      for (const OptimizerSlot& slot : o.slots(0)) w.insert(w.end(), slot.values.as<T>(), slot.values.as<T>() + 4);
+      return w;
+    };
+    EXPECT_EQ(test::flushed([&] { return bits(0x1p-51f); }), bits(0x1p-51f)) << name;
+    EXPECT_EQ(test::flushed([&] { return bits(0x1p-485); }), bits(0x1p-485)) << name;
+  }
+}
+
 TEST(Optimizer, J_23_hostile_settings_are_errors) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto unknown = Optimizer::create({.name = "adamm"});

@@ -11,6 +11,10 @@
 #include "learning/names.h"
 #include "ops/all.h"
 
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
 namespace loom::test {
 
 struct Machine {
@@ -47,6 +51,20 @@ inline bool flag(const Json& object, const char* key) {
 inline std::string text_or(const Json& object, const char* key, const std::string& fallback) {
   const Json* v = find(object, key);
   return v ? *as_string(*v) : fallback;
+}
+
+// What f() gives under flush-to-zero and denormals-are-zero, where there is such a mode.
+template <class F>
+auto flushed(F&& f) {
+#if defined(__SSE2__)
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040);
+  auto result = f();
+  _mm_setcsr(before);
+  return result;
+#else
+  return f();
+#endif
 }
 
 template <class T>
