@@ -1,0 +1,291 @@
+#include "learning/loss.h"
+
+#include <cmath>
+
+#include "learning/test_data.h"
+
+namespace loom {
+namespace {
+
+LossConfig config_of(const Json& json) {
+  LossConfig c;
+  c.name = test::text_or(json, "name", "");
+  c.delta = test::number_or(json, "delta", c.delta);
+  c.label_smoothing = test::number_or(json, "label_smoothing", c.label_smoothing);
+  c.temperature = test::number_or(json, "temperature", c.temperature);
+  if (const Json* v = find(json, "ignore_index")) c.ignore_index = as_int(*v);
+  if (const Json* v = find(json, "class_weights")) c.class_weights = test::numbers<double>(*v);
+  if (const Json* v = find(json, "heads")) c.heads = test::numbers<std::size_t>(*v);
+  return c;
+}
+
+// Tensors of one call, owned.
+template <class T>
+struct Batch {
+  Batch(const Shape& s, std::vector<T> outputs, std::vector<T> targets)
+      : shape(s), o(std::move(outputs)), t(std::move(targets)), g(o.size(), T(77)), tg(o.size(), T(77)) {}
+  LossCall call() {
+    LossCall c{.output = {o.data(), shape, element_of<T>}};
+    if (!t.empty()) c.target = {t.data(), shape, element_of<T>};
+    c.classes = classes;
+    c.sample_weights = weights;
+    c.gradient = {g.data(), shape.rows(), shape.cols(), element_of<T>};
+    return c;
+  }
+  Tensor target_gradient() { return {tg.data(), shape.rows(), shape.cols(), element_of<T>}; }
+  Shape shape;
+  std::vector<T> o, t, g, tg;
+  std::vector<std::int64_t> classes;
+  std::vector<double> weights;
+};
+
+template <class T>
+std::vector<T> list_or_none(const Json& c, const char* key) {
+  const Json* v = find(c, key);
+  return v ? test::numbers<T>(*v) : std::vector<T>{};
+}
+
+template <class T>
+Batch<T> batch_of(const Json& c) {
+  Batch<T> b(Shape::create(test::numbers<std::size_t>(*find(c, "shape"))).value(), test::numbers<T>(*find(c, "output")),
+             list_or_none<T>(c, "target"));
+  b.classes = list_or_none<std::int64_t>(c, "classes");
+  b.weights = list_or_none<double>(c, "sample_weights");
+  return b;
+}
+
+template <class T>
+void expect_golden(double bound) {
+  const Json golden = test::learning_golden("losses");
+  std::size_t cases = 0;
+  for (const Json& c : *find(golden, "cases")) {
+    ++cases;
+    SCOPED_TRACE(*as_string(*find(c, "name")));
+    test::Machine m;
+    const auto loss = Loss::create(config_of(*find(c, "config")));
+    ASSERT_TRUE(loss) << loss.error().message;
+    Batch<T> b = batch_of<T>(c);
+    LossCall call = b.call();
+    const std::vector<float> mask = list_or_none<float>(c, "mask");
+    if (!mask.empty()) call.mask = {mask.data(), call.output.shape.rows(), mask.size() / call.output.shape.rows()};
+    const Json* other = find(c, "target_gradient");
+    if (other) call.target_gradient = b.target_gradient();
+    const auto value = loss->evaluate(m.exec, call);
+    ASSERT_TRUE(value) << value.error().message;
+    const double want = as_number(*find(c, "value")).value();
+    EXPECT_NEAR(value->value, want, 1e-12 * std::abs(want));  // sums are f64 whatever the outputs are
+    test::expect_near(b.g, test::numbers<double>(*find(c, "gradient")), bound);
+    if (other) test::expect_near(b.tg, test::numbers<double>(*other), bound);
+    // Without gradients the value is the same.
+    call.gradient = call.target_gradient = {};
+    EXPECT_EQ(loss->evaluate(m.exec, call)->value, value->value);
+  }
+  EXPECT_EQ(cases, 28u);
+}
+
+TEST(Loss, T_10_every_loss_in_f64_is_that_of_the_framework) { expect_golden<double>(1e-12); }
+// Gradients are rounded once: half a unit in the last place.
+TEST(Loss, T_10_every_loss_in_f32_is_that_of_the_framework) { expect_golden<float>(6e-8); }
+
+std::vector<float> seeded(std::size_t n, std::size_t salt) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>((i * 2654435761u + salt * 40503u) % 1999) / 2000.0f + 0.0001f;
+  return v;
+}
+
+const std::vector<std::string> kNames = {"mse",    "mae",        "huber",  "crossentropy", "softmax_crossentropy",
+                                         "bce",    "bce_logits", "kl_div", "hinge",        "multi_head_softmax_ce",
+                                         "cosine", "contrastive"};
+
+TEST(Loss, N_01_every_loss_gives_the_same_bits_with_any_number_of_threads) {
+  for (const std::string& name : kNames) {
+    const Loss loss = Loss::create({.name = name, .heads = {100, 33}}).value();
+    Batch<float> a(Shape::of({150, 133}), seeded(150 * 133, 1), seeded(150 * 133, 2)), b = a;
+    test::Machine one(1, 1 << 23), four(4, 1 << 23);
+    EXPECT_EQ(loss.evaluate(one.exec, a.call())->value, loss.evaluate(four.exec, b.call())->value) << name;
+    EXPECT_EQ(a.g, b.g) << name;
+  }
+}
+
+TEST(Loss, T_10_sample_weights_multiply_value_and_gradient_of_every_loss) {
+  for (const std::string& name : kNames) {
+    const Loss loss = Loss::create({.name = name, .heads = {3, 5}}).value();
+    test::Machine m;
+    Batch<double> plain(Shape::of({2, 3, 8}), {}, {});
+    const std::vector<float> o = seeded(48, 3), t = seeded(48, 4);
+    plain.o.assign(o.begin(), o.end());
+    plain.t.assign(t.begin(), t.end());
+    plain.g.resize(48);
+    Batch<double> weighted = plain, first = plain;
+    weighted.weights = {3, 0};
+    first.weights = {1, 0};
+    const double value = loss.evaluate(m.exec, weighted.call())->value;
+    EXPECT_NEAR(value, 3 * loss.evaluate(m.exec, first.call())->value, 1e-14 * std::abs(value)) << name;
+    ASSERT_TRUE(loss.evaluate(m.exec, plain.call()));
+    for (std::size_t i = 0; i < 48; ++i) {
+      EXPECT_NEAR(weighted.g[i], 3 * first.g[i], 1e-14) << name;
+      EXPECT_NEAR(weighted.g[i], i < 24 ? 3 * plain.g[i] : 0, 1e-14) << name;
+    }
+  }
+}
+
+TEST(Loss, T_41_batches_with_their_joint_count_give_the_gradients_of_one) {
+  for (const char* name : {"mse", "softmax_crossentropy", "kl_div", "cosine"}) {
+    const Loss loss = Loss::create({.name = name}).value();
+    test::Machine m;
+    Batch<float> whole(Shape::of({4, 9}), seeded(36, 5), seeded(36, 6));
+    const double count = loss.evaluate(m.exec, whole.call())->count;
+    for (std::size_t half = 0; half < 2; ++half) {
+      const auto part = [&](const std::vector<float>& v) { return std::vector<float>(v.begin() + 18 * half, v.begin() + 18 * (half + 1)); };
+      Batch<float> b(Shape::of({2, 9}), part(whole.o), part(whole.t));
+      LossCall call = b.call();
+      call.joint_count = count;
+      ASSERT_TRUE(loss.evaluate(m.exec, call));
+      EXPECT_EQ(b.g, part(whole.g)) << name;
+    }
+  }
+}
+
+TEST(Loss, T_10_a_batch_whose_rows_are_all_ignored_is_0) {
+  const Loss loss = Loss::create({.name = "ce", .ignore_index = -100}).value();
+  test::Machine m;
+  Batch<float> b(Shape::of({2, 3}), seeded(6, 7), {});
+  b.classes = {-100, -100};
+  const LossValue value = loss.evaluate(m.exec, b.call()).value();
+  EXPECT_EQ(value.value, 0.0);
+  EXPECT_EQ(value.count, 0.0);
+  EXPECT_EQ(b.g, std::vector<float>(6, 0.0f));
+}
+
+TEST(Loss, T_04_what_is_not_finite_shows_in_the_value) {
+  for (const std::string& name : kNames) {
+    const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+    test::Machine m;
+    Batch<float> b(Shape::of({2, 4}), seeded(8, 8), {1, 0, 0, 1, 0.5, 0.5, 1, 0});
+    b.o[1] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(std::isnan(loss.evaluate(m.exec, b.call())->value)) << name;
+  }
+}
+
+TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
+  for (const std::string& name : kNames) {
+    const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+    test::Machine m;
+    Batch<float> b(Shape::of({2, 4}), {0x1p-51f, -0x1p-51f, 0, 0x1.8p-51f, 100, -100, 0x1p-30f, 1}, {0, 0x1p-51f, 0x1p-51f, 1, 0, 1, 0, 0x1p-40f});
+    LossCall call = b.call();
+    call.joint_count = 1e12;
+    ASSERT_TRUE(loss.evaluate(m.exec, call));
+    for (const float g : b.g) EXPECT_TRUE(std::isnan(g) || std::abs(g) >= 0x1p-51f || (g == 0 && !std::signbit(g))) << name << " " << g;
+  }
+}
+
+TEST(Loss, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
+  for (const std::string& name : kNames) {
+    const auto bits = [&]<class T>(T least) {
+      const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+      test::Machine m;
+      Batch<T> b(Shape::of({2, 4}), {least, -least, 0, T(1.5) * least, 700, -700, 9 * least, 1}, {0, least, 2 * least, 1, 0, 1, 0, 64 * least});
+      LossCall call = b.call();
+      call.joint_count = 1e9;
+      const double value = loss.evaluate(m.exec, call)->value;
+      std::vector<double> out(b.g.begin(), b.g.end());
+      out.push_back(value);
+      for (double& v : out) v = v == v ? v : -777;  // a NaN equals nothing
+      return out;
+    };
+    EXPECT_EQ(test::flushed([&] { return bits(0x1p-51f); }), bits(0x1p-51f)) << name;
+    EXPECT_EQ(test::flushed([&] { return bits(0x1p-485); }), bits(0x1p-485)) << name;
+  }
+}
+
+TEST(Loss, J_21_names_and_aliases) {
+  const std::pair<const char*, const char*> pairs[] = {{"mean_squared_error", "mse"},
+                                                       {"MSE", "mse"},
+                                                       {"crossentropy", "crossentropy"},
+                                                       {"cross_entropy_probs", "crossentropy"},
+                                                       {"cross_entropy", "softmax_crossentropy"},
+                                                       {"ce", "softmax_crossentropy"},
+                                                       {"binary_crossentropy", "bce"},
+                                                       {"InfoNCE", "contrastive"}};
+  for (const auto& [alias, name] : pairs) EXPECT_EQ(Loss::create({.name = alias})->name(), name);
+  // Two losses are called so, which differ in more than spelling.
+  for (const char* unknown :
+       {"CrossEntropy", "cross-entropy", "msee", "", "mse\n", "a name of more than sixty-four bytes is no name of a loss, however it goes on"}) {
+    const auto loss = Loss::create({.name = unknown});
+    ASSERT_FALSE(loss) << unknown;
+    EXPECT_EQ(loss.error().code, Code::UnknownName);
+    EXPECT_NE(loss.error().message.find("nearest"), std::string::npos);
+  }
+}
+
+TEST(Loss, J_23_hostile_settings_are_errors) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<LossConfig> bad = {{.name = "huber", .delta = 0},
+                                       {.name = "huber", .delta = nan},
+                                       {.name = "ce", .label_smoothing = 1.5},
+                                       {.name = "ce", .class_weights = {1, -1}},
+                                       {.name = "multi_head_softmax_ce"},
+                                       {.name = "multi_head_softmax_ce", .heads = {3, 0}},
+                                       {.name = "multi_head_softmax_ce", .heads = {~std::size_t{0}, 2}},
+                                       {.name = "contrastive", .temperature = 0}};
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    const auto loss = Loss::create(bad[i]);
+    ASSERT_FALSE(loss) << i;
+    EXPECT_EQ(loss.error().code, Code::InvalidConfig) << i;
+  }
+}
+
+TEST(Loss, J_23_hostile_calls_are_errors) {
+  test::Machine m;
+  const Loss mse = Loss::create({}).value(), ce = Loss::create({.name = "ce", .class_weights = {1, 1, 1}}).value();
+  const Loss heads = Loss::create({.name = "multi_head_softmax_ce", .heads = {1, 2}}).value();
+  Batch<float> b(Shape::of({2, 3}), seeded(6, 1), seeded(6, 2));
+  const auto code = [&](const Loss& loss, auto&& change) {
+    LossCall call = b.call();
+    change(call);
+    const auto result = loss.evaluate(m.exec, call);
+    return result ? Code{} : result.error().code;
+  };
+  const std::vector<std::int64_t> low = {0, -1}, high = {3, 0}, few = {0}, fine = {0, 1};
+  const auto classes = [](const std::vector<std::int64_t>& list) { return [&list](LossCall& c) { c.classes = list, c.target = {}; }; };
+  EXPECT_EQ(code(ce, classes(fine)), Code{});
+  EXPECT_EQ(code(ce, classes(low)), Code::IndexOutOfRange);
+  EXPECT_EQ(code(ce, classes(high)), Code::IndexOutOfRange);
+  EXPECT_EQ(code(ce, classes(few)), Code::ShapeMismatch);
+  EXPECT_EQ(code(mse, classes(fine)), Code::InvalidArgument);
+  EXPECT_EQ(code(heads, classes(fine)), Code::ShapeMismatch);
+  EXPECT_EQ(code(ce, [&](LossCall& c) { c.classes = fine; }), Code::InvalidArgument);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.target = {}; }), Code::InvalidArgument);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.target.shape = Shape::of({3, 2}); }), Code::ShapeMismatch);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.target.element = Element::f64; }), Code::ShapeMismatch);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.gradient.rows = 1; }), Code::ShapeMismatch);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.target_gradient = c.gradient; }), Code::InvalidArgument);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.joint_count = -1; }), Code::InvalidArgument);
+  EXPECT_EQ(code(mse, [](LossCall& c) { c.mask = c.output; }), Code::ShapeMismatch);
+  EXPECT_EQ(code(heads, [](LossCall& c) { c.mask = c.output; }), Code::ShapeMismatch);
+  const std::vector<double> three = {1, 1, 1}, negative = {1, -1};
+  EXPECT_EQ(code(mse, [&](LossCall& c) { c.sample_weights = three; }), Code::ShapeMismatch);
+  EXPECT_EQ(code(mse, [&](LossCall& c) { c.sample_weights = negative; }), Code::InvalidArgument);
+  b.shape = Shape::of({3, 2});
+  EXPECT_EQ(code(ce, [](LossCall&) {}), Code::ShapeMismatch);
+  EXPECT_EQ(code(heads, [](LossCall&) {}), Code::ShapeMismatch);
+}
+
+// A rehearsal takes what the pass takes and reads no tensor.
+TEST(Loss, T_10_a_rehearsal_plans_the_scratch) {
+  for (const std::string& name : kNames) {
+    const Loss loss = Loss::create({.name = name, .heads = {3, 6}}).value();
+    Arena measuring = Arena::measuring();
+    test::Machine m;
+    const Exec rehearsal{*m.pool, m.exec.kernels, measuring};
+    Batch<float> b(Shape::of({7, 9}), seeded(63, 1), seeded(63, 2));
+    LossCall call = b.call();
+    call.output.data = call.target.data = measuring.take<float>(63);
+    ASSERT_TRUE(loss.evaluate(rehearsal, call)) << name;
+    ASSERT_TRUE(loss.evaluate(m.exec, b.call())) << name;
+    EXPECT_GE(measuring.peak(), m.arena.peak()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,91 @@
+#pragma once
+// Updates of weights from gradients (engine 6.3), element by element in the weights' own type (f32, or f64 for float64). t counts from 1.
+//   sgd      g += d w; v = u v + (1 - damp) g, v = g at t = 1; nesterov: g += u v, else g = v; w -= lr g
+//   adam     g += d w; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+//   adamw    w -= lr d w first, no g += d w. `amsgrad` (both): the largest v so far in place of v
+//   rmsprop  g += d w; s = a s + (1 - a) g^2; q = sqrt(s - mg^2 if centered) + eps; buf = u buf + g / q; w -= lr buf;
+//            mg = a mg + (1 - a) g
+//   adagrad  g += d w; s += g^2; w -= lr g / (sqrt(s) + eps)
+//   lion     w -= lr (sign(b1 m + (1 - b1) g) + d w); m = b2 m + (1 - b2) g
+// Kingma & Ba 2015; Loshchilov & Hutter 2019; Reddi et al. 2018; Tieleman & Hinton 2012; Duchi et al. 2011; Chen et al. 2023.
+// L-BFGS needs the loss again and again: lbfgs.h. Snapped: w, g with its decay, first moments; second moments at 2^-100 (2^-960 in f64).
+// Nothing that is smaller can reach a bit of w, so a host that flushes subnormals gives the same weights.
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/exec.h"
+
+namespace loom {
+
+// What is left empty takes the optimiser's own default (engine 6.3).
+struct OptimizerConfig {
+  std::string name = "sgd";
+  double momentum = 0, dampening = 0;      // sgd; rmsprop has momentum
+  bool nesterov = false;                   // asks for momentum without dampening
+  std::optional<double> beta1{}, beta2{};  // adam, adamw .9 .999, lion .9 .99
+  std::optional<double> alpha{};           // rmsprop .99
+  std::optional<double> eps{};             // 1e-8, adagrad 1e-10
+  bool amsgrad = false, centered = false;
+  std::optional<double> weight_decay{};    // 0, adamw .01
+  bool decay_vectors = false;              // biases, gains: weights of one axis
+};
+
+// One weight as the optimiser is told of it. Its path names it in errors and checkpoints.
+struct Parameter {
+  std::string path;
+  std::size_t elements = 0;
+  Element element = Element::f32;
+  bool vector = false;
+  double rate_scale = 1;  // learning_rate_scale of its layer (T-06)
+};
+
+// What is kept per element of one weight.
+struct OptimizerSlot {
+  std::string_view name;  // "momentum", "m", "v", "v_max", "square", "mean"
+  Tensor values;          // [1, elements], writable: a checkpoint is read into it
+};
+
+class Optimizer {
+ public:
+  // UnknownName with the nearest names; InvalidConfig for a setting outside its range or one this optimiser does not have.
+  static Result<Optimizer> create(const OptimizerConfig& config);
+
+  // Takes the weights, in the order of all later calls, with their state at 0. InvalidConfig for a rate_scale that is negative or not
+  // finite, EmptyTensor, OutOfMemory.
+  Result<void> prepare(std::vector<Parameter> parameters);
+
+  // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is negative or not finite;
+  // ShapeMismatch unless both lists agree with what was prepared.
+  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate);
+
+  std::span<const Parameter> parameters() const { return parameters_; }
+  std::vector<OptimizerSlot> slots(std::size_t parameter) const;
+  // Steps done. Setting it is all that resuming needs besides the slots.
+  std::uint64_t steps() const { return steps_; }
+  void set_steps(std::uint64_t steps) { steps_ = steps; }
+
+ private:
+  enum class Kind : std::uint8_t { Sgd, Adam, AdamW, RmsProp, Adagrad, Lion };
+  static constexpr std::size_t kMaxSlots = 3;
+  struct Spec;
+  template <class T>
+  struct Elements;
+  static const std::array<Spec, 6>& specs();
+  Result<void> check() const;
+  std::vector<std::string_view> slot_names() const;
+  template <class T>
+  void update(Elements<T> e) const;
+
+  Kind kind_ = Kind::Sgd;
+  OptimizerConfig config_;
+  double beta1_ = 0, beta2_ = 0, alpha_ = 0, eps_ = 0, decay_ = 0;
+  std::vector<Parameter> parameters_;
+  std::vector<std::array<Buffer, kMaxSlots>> state_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace loom

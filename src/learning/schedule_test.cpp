@@ -1,0 +1,166 @@
+#include "learning/schedule.h"
+
+#include "learning/test_data.h"
+
+namespace loom {
+namespace {
+
+std::uint64_t count_or(const Json& config, const char* key, std::uint64_t fallback) {
+  return static_cast<std::uint64_t>(test::number_or(config, key, static_cast<double>(fallback)));
+}
+
+ScheduleConfig config_of(const Json& json) {
+  ScheduleConfig c;
+  c.name = test::text_or(json, "name", "");
+  c.cyclic_mode = test::text_or(json, "cyclic_mode", c.cyclic_mode);
+  c.higher_is_better = test::flag(json, "higher_is_better");
+  for (auto [key, member] : std::initializer_list<std::pair<const char*, double*>>{{"learning_rate", &c.learning_rate},
+                                                                                   {"gamma", &c.gamma},
+                                                                                   {"start_factor", &c.start_factor},
+                                                                                   {"end_factor", &c.end_factor},
+                                                                                   {"power", &c.power},
+                                                                                   {"min", &c.min},
+                                                                                   {"max", &c.max},
+                                                                                   {"base", &c.base},
+                                                                                   {"pct", &c.pct},
+                                                                                   {"div", &c.div},
+                                                                                   {"final_div", &c.final_div},
+                                                                                   {"factor", &c.factor},
+                                                                                   {"warmup_factor", &c.warmup_factor}})
+    *member = test::number_or(json, key, *member);
+  for (auto [key, member] : std::initializer_list<std::pair<const char*, std::uint64_t*>>{{"size", &c.size},
+                                                                                          {"total", &c.total},
+                                                                                          {"first_cycle", &c.first_cycle},
+                                                                                          {"cycle_mult", &c.cycle_mult},
+                                                                                          {"up", &c.up},
+                                                                                          {"down", &c.down},
+                                                                                          {"warmup", &c.warmup},
+                                                                                          {"patience", &c.patience},
+                                                                                          {"cooldown", &c.cooldown},
+                                                                                          {"warmup_steps", &c.warmup_steps}})
+    *member = count_or(json, key, *member);
+  if (const Json* milestones = find(json, "milestones")) c.milestones = test::numbers<std::uint64_t>(*milestones);
+  return c;
+}
+
+TEST(Schedule, T_30_every_schedule_gives_the_rates_of_the_frameworks) {
+  const Json golden = test::learning_golden("schedules");
+  std::size_t cases = 0;
+  for (const Json& c : *find(golden, "cases")) {
+    ++cases;
+    SCOPED_TRACE(find(c, "config")->dump());
+    const auto schedule = Schedule::create(config_of(*find(c, "config")));
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    const std::vector<double> want = test::numbers<double>(*find(c, "rates"));
+    // The frameworks update the rate of the step before, so their rounding adds up over the steps.
+    for (std::size_t s = 0; s < want.size(); ++s) EXPECT_NEAR(schedule->rate(s), want[s], 1e-14) << "step " << s;
+  }
+  EXPECT_EQ(cases, 16u);
+}
+
+TEST(Schedule, T_30_plateau_gives_the_rates_of_the_framework_and_resumes) {
+  const Json golden = test::learning_golden("schedules");
+  std::size_t cases = 0;
+  for (const Json& c : *find(golden, "plateaus")) {
+    ++cases;
+    SCOPED_TRACE(find(c, "config")->dump());
+    const ScheduleConfig config = config_of(*find(c, "config"));
+    Schedule schedule = Schedule::create(config).value();
+    const std::vector<double> metrics = test::numbers<double>(*find(c, "metrics")), want = test::numbers<double>(*find(c, "rates"));
+    for (std::size_t s = 0; s < want.size(); ++s) {
+      if (s == 7) {  // as from a checkpoint
+        const PlateauState state = schedule.plateau();
+        schedule = Schedule::create(config).value();
+        ASSERT_TRUE(schedule.restore(state));
+      }
+      schedule.observe(metrics[s]);
+      EXPECT_NEAR(schedule.rate(s), want[s], 1e-15) << s;
+    }
+  }
+  EXPECT_EQ(cases, 3u);
+}
+
+TEST(Schedule, T_30_totals_hold_and_a_cosine_warmup_meets_its_schedule) {
+  ScheduleConfig c;
+  c.learning_rate = 0.5;
+  c.total = 10;
+  c.min = 0.125;
+  c.end = 0.25;
+  for (const auto& [name, last] : {std::pair{"cosine", 0.125}, {"polynomial", 0.25}, {"linear", 0.5}}) {
+    c.name = name;
+    EXPECT_EQ(Schedule::create(c)->rate(10), last) << name;
+    EXPECT_EQ(Schedule::create(c)->rate(~std::uint64_t{0}), last) << name;
+  }
+  c.name = "constant";
+  c.warmup_steps = 8;
+  c.warmup_shape = "cosine";
+  const Schedule warm = Schedule::create(c).value();
+  EXPECT_EQ(warm.rate(0), 0.0);
+  EXPECT_NEAR(warm.rate(4), 0.25, 1e-16);
+  EXPECT_EQ(warm.rate(8), 0.5);
+}
+
+TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
+  for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine", "cosine_restarts", "one_cycle",
+                           "cyclic", "inverse_sqrt", "plateau"}) {
+    ScheduleConfig c;
+    c.name = name;
+    for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 52}) {
+      c.size = c.total = c.first_cycle = c.cycle_mult = c.up = c.down = c.warmup = size;
+      for (const double pct : {0.0, 0.3, 1.0}) {
+        c.pct = pct;
+        const Schedule schedule = Schedule::create(c).value();
+        for (const std::uint64_t s : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 53, ~std::uint64_t{0}}) {
+          const double rate = schedule.rate(s);
+          EXPECT_TRUE(rate >= 0 && rate <= 1) << name << " size " << size << " pct " << pct << " step " << s << ": " << rate;
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, T_25_powers_are_products_in_an_order_of_their_own) {
+  EXPECT_EQ(whole_power(0.9, 0), 1.0);
+  EXPECT_EQ(whole_power(0.9, 1), 0.9);
+  EXPECT_EQ(whole_power(0.9, 5), 0.9 * ((0.9 * 0.9) * (0.9 * 0.9)));
+  EXPECT_EQ(whole_power(0.5, 485), 0x1p-485);
+  EXPECT_EQ(whole_power(0.5, 486), 0.0);
+  EXPECT_EQ(whole_power(0, 0), 1.0);
+  double product = 1;
+  for (int t = 0; t < 1000; ++t) product *= 0.999;
+  EXPECT_NEAR(whole_power(0.999, 1000), product, 1e-13 * product);
+}
+
+TEST(Schedule, T_30_hostile_settings_are_errors) {
+  ScheduleConfig c;
+  c.name = "cosin";
+  auto made = Schedule::create(c);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::UnknownName);
+  EXPECT_NE(made.error().message.find("cosine"), std::string::npos) << made.error().message;
+  const auto refused = [](auto&& change) {
+    ScheduleConfig bad;
+    change(bad);
+    const auto result = Schedule::create(bad);
+    return !result && (result.error().code == Code::InvalidConfig || result.error().code == Code::UnknownName);
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(refused([](auto& b) { b.size = 0; }));
+  EXPECT_TRUE(refused([](auto& b) { b.total = 0; }));
+  EXPECT_TRUE(refused([](auto& b) { b.up = 0; }));
+  EXPECT_TRUE(refused([](auto& b) { b.cycle_mult = 0; }));
+  EXPECT_TRUE(refused([](auto& b) { b.warmup_steps = ~std::uint64_t{0}; }));
+  EXPECT_TRUE(refused([&](auto& b) { b.learning_rate = nan; }));
+  EXPECT_TRUE(refused([&](auto& b) { b.max = infinity; }));
+  EXPECT_TRUE(refused([](auto& b) { b.learning_rate = -1; }));
+  EXPECT_TRUE(refused([](auto& b) { b.gamma = 1.5; }));
+  EXPECT_TRUE(refused([](auto& b) { b.div = 0; }));
+  EXPECT_TRUE(refused([](auto& b) { b.milestones = {5, 3}; }));
+  EXPECT_TRUE(refused([](auto& b) { b.cyclic_mode = "square"; }));
+  EXPECT_TRUE(refused([](auto& b) { b.warmup_shape = ""; }));
+  Schedule plateau = Schedule::create({.name = "plateau"}).value();
+  EXPECT_FALSE(plateau.restore({.rate = nan}));
+}
+
+}  // namespace
+}  // namespace loom
