@@ -23,10 +23,10 @@ struct RawArray {
 };
 
 struct ArrayOptions {
-  std::optional<TargetKind> targets;     // empty: classes where the targets are integers, one per sample
-  std::size_t classes = 0;               // 0: the greatest label + 1
-  std::vector<std::string> class_names;  // empty, or one per class
-  std::optional<Shape> input;            // another shape for a sample, of as many elements
+  std::optional<TargetKind> targets = {};     // empty: classes where the targets are integers, one per sample
+  std::size_t classes = 0;                    // 0: the greatest label + 1
+  std::vector<std::string> class_names = {};  // empty, or one per class
+  std::optional<Shape> input = {};            // another shape for a sample, of as many elements
 };
 
 // InvalidConfig, ShapeMismatch for arrays of different lengths or without samples; OutOfRange for a label outside [0, classes), with its

@@ -33,12 +33,12 @@ class CsvParser {
 struct CsvOptions {
   bool header = true;  // the first record names the columns
   char delimiter = ',';
-  std::string target_column;             // by name, needs a header; empty: by index
-  int target_index = -1;                 // from 0; negative from the end
+  std::string target_column = {};             // by name, needs a header; empty: by index
+  int target_index = -1;                      // from 0; negative from the end
   TargetKind targets = TargetKind::classes;
-  bool class_ids = false;                // the column holds ids, not names; names get ids in the order in which they first appear
-  std::vector<std::string> class_names;  // given: ids in this order, others are errors
-  std::optional<Shape> input;            // another shape for a sample; otherwise [columns - 1]
+  bool class_ids = false;                     // the column holds ids, not names; names get ids in the order in which they first appear
+  std::vector<std::string> class_names = {};  // given: ids in this order, others are errors
+  std::optional<Shape> input = {};            // another shape for a sample; otherwise [columns - 1]
 };
 
 // All columns but the target are numbers. CorruptData, NonFinite, OutOfRange with line, column and what was expected; UnknownName for a

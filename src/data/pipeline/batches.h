@@ -16,7 +16,7 @@ struct BatchConfig {
   bool shuffle = false;    // T-42; the order of `samples` otherwise
   bool drop_last = false;  // leave out a last batch that is short
   std::uint64_t seed = 0;
-  AugmentConfig augment;
+  AugmentConfig augment = {};
 };
 
 // What next() filled; valid until the next call.

@@ -8,10 +8,10 @@ namespace loom {
 enum class TextUnit { bytes, characters };
 
 struct TextWindowOptions {
-  TextUnit unit = TextUnit::bytes;      // bytes: id = byte, 256 classes
-  std::size_t length = 64;              // ids of a sample
-  std::size_t stride = 0;               // from one window to the next; 0: `length`
-  std::vector<std::string> vocabulary;  // characters, by id; empty: those of the text by code point
+  TextUnit unit = TextUnit::bytes;           // bytes: id = byte, 256 classes
+  std::size_t length = 64;                   // ids of a sample
+  std::size_t stride = 0;                    // from one window to the next; 0: `length`
+  std::vector<std::string> vocabulary = {};  // characters, by id; empty: those of the text by code point
 };
 
 // Inputs [length] hold ids as f32, targets [length] as classes; class_names is the vocabulary of characters. InvalidConfig for a length of 0 or an
