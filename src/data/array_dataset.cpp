@@ -34,13 +34,13 @@ class ArrayDataset final : public Dataset {
   static Result<void> finite(const RawArray& array, std::size_t sample, std::span<float> to) {
     read_elements(array, sample * to.size(), to);
     for (std::size_t i = 0; i < to.size(); ++i)
-      if (!std::isfinite(to[i])) return fail(Code::NonFinite, "{}: sample {}, element {}: {}, expected a finite number", array.name, sample, i, to[i]);
+      if (!std::isfinite(to[i]))
+        return fail(Code::NonFinite, "{}: sample {}, element {}: {}, expected a finite number", array.name, sample, i, to[i]);
     return {};
   }
   Result<void> read_sample(std::size_t sample, const SampleBuffers& to) const override {
     LOOM_TRY_VOID(finite(inputs_, sample, to.inputs));
-    for (std::size_t i = 0; i < to.labels.size(); ++i)
-      to.labels[i] = static_cast<std::int32_t>(*integer_at(targets_, sample * to.labels.size() + i));
+    for (std::size_t i = 0; i < to.labels.size(); ++i) to.labels[i] = static_cast<std::int32_t>(*integer_at(targets_, sample * to.labels.size() + i));
     return to.values.empty() ? Result<void>{} : finite(targets_, sample, to.values);
   }
   RawArray inputs_, targets_;

@@ -50,14 +50,17 @@ TEST(Idx, F_01_gzipped_files_read_like_plain_ones) {
 
 TEST(Idx, F_01_damaged_and_truncated_files_are_refused_within_bounds) {
   expect_survives_damage(bytes_of_file(golden_data("u1.idx")), 16, 8, [](std::span<const std::byte> b) { return parse_idx(b).has_value(); });
-  expect_survives_damage(bytes_of_file(golden_data("labels.idx.gz")), 2, 8, [](std::span<const std::byte> b) { return gunzip(b, 1 << 20).has_value(); });
+  expect_survives_damage(bytes_of_file(golden_data("labels.idx.gz")), 2, 8,
+                         [](std::span<const std::byte> b) { return gunzip(b, 1 << 20).has_value(); });
   expect_error(gunzip(bytes_of_file(golden_data("labels.idx.gz")), 8), Code::LimitExceeded, {"8 bytes"});
-  const std::byte huge[] = {std::byte{0}, std::byte{0}, std::byte{8}, std::byte{1}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
+  const std::byte huge[] = {std::byte{0},    std::byte{0},    std::byte{8},    std::byte{1},
+                            std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
   expect_error(parse_idx(huge), Code::CorruptData, {"offset 8", "4294967295"});
 }
 
 TEST(Arrays, T_42_errors_name_file_sample_and_what_was_expected) {
-  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.classes = 2}), Code::OutOfRange, {"labels.idx", "sample 0", "label 2", "0 to 1"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.classes = 2}), Code::OutOfRange,
+               {"labels.idx", "sample 0", "label 2", "0 to 1"});
   expect_error(open_idx(golden_data("u1.idx"), golden_data("i1.idx"), {.targets = TargetKind::classes}), Code::OutOfRange, {"i1.idx", "label -"});
   expect_error(open_idx(golden_data("u1.idx"), golden_data("f4.idx"), {.targets = TargetKind::classes}), Code::InvalidConfig, {"f4.idx", "float32"});
   expect_error(open_idx(golden_data("missing.idx"), golden_data("labels.idx")), Code::NotFound, {"missing.idx"});

@@ -58,7 +58,8 @@ class TableReader {
       const auto found = std::ranges::find(header_, options_.target_column);
       const std::vector<std::string_view> known(header_.begin(), header_.end());
       if (found == header_.end())
-        return fail(Code::UnknownName, "no column \"{}\"; the nearest: {}", printable(options_.target_column), nearest_names(options_.target_column, known));
+        return fail(Code::UnknownName, "no column \"{}\"; the nearest: {}", printable(options_.target_column),
+                    nearest_names(options_.target_column, known));
       target_ = static_cast<std::size_t>(found - header_.begin());
       return {};
     }
@@ -128,9 +129,14 @@ Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::str
   // The elements are in the host's own order.
   const bool big = std::endian::native == std::endian::big, classes = options.targets == TargetKind::classes;
   RawArray x{name, DType::float32, big, {samples, inputs}, std::as_bytes(std::span(table->inputs)), table};
-  RawArray t{name, classes ? DType::int32 : DType::float32, big, {samples},
-             classes ? std::as_bytes(std::span(table->labels)) : std::as_bytes(std::span(table->values)), table};
-  return dataset_of(std::move(x), std::move(t), sha256, {.targets = options.targets, .classes = 0, .class_names = reader.class_names(), .input = options.input});
+  RawArray t{name,
+             classes ? DType::int32 : DType::float32,
+             big,
+             {samples},
+             classes ? std::as_bytes(std::span(table->labels)) : std::as_bytes(std::span(table->values)),
+             table};
+  return dataset_of(std::move(x), std::move(t), sha256,
+                    {.targets = options.targets, .classes = 0, .class_names = reader.class_names(), .input = options.input});
 }
 
 Result<std::unique_ptr<Dataset>> open_csv(const std::string& path, const CsvOptions& options) {

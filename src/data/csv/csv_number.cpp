@@ -67,7 +67,8 @@ std::optional<double> parse_number(std::string_view text) {
   // The JSON reader rounds every other number, once it is spelt as JSON wants it.
   std::string_view whole = d->whole;
   while (whole.size() > 1 && whole[0] == '0') whole.remove_prefix(1);
-  const std::string json = fmt::format("{}{}.{}e{}", d->negative ? "-" : "", whole.empty() ? "0" : whole, d->fraction.empty() ? "0" : d->fraction, d->exponent);
+  const std::string json =
+      fmt::format("{}{}.{}e{}", d->negative ? "-" : "", whole.empty() ? "0" : whole, d->fraction.empty() ? "0" : d->fraction, d->exponent);
   const auto value = nlohmann::json::parse(json, nullptr, false);
   if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
   return value.get<double>();

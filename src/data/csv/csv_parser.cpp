@@ -40,7 +40,8 @@ Result<void> CsvParser::read_field(std::string& field, std::size_t column) {
   const std::size_t begin = at_;
   for (; !at_line_end() && text_[at_] != delimiter_; ++at_) {
     if (text_[at_] == '"')
-      return fail(Code::CorruptData, "line {}, column {}: a quote inside a field that is not quoted; such a field is quoted and the quote doubled", line_, column);
+      return fail(Code::CorruptData, "line {}, column {}: a quote inside a field that is not quoted; such a field is quoted and the quote doubled",
+                  line_, column);
     if (text_[at_] == '\r') return fail(Code::CorruptData, "line {}, column {}: a carriage return without a line feed", line_, column);
   }
   field.assign(text_, begin, at_ - begin);

@@ -46,7 +46,8 @@ Result<Image> decode_png(std::span<const std::byte> file) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) return fail(Code::CorruptData, "PNG: {}", png.message);
-  const std::size_t channels = (png.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1, stored = channels + ((png.format & PNG_FORMAT_FLAG_ALPHA) != 0 ? 1 : 0);
+  const std::size_t channels = (png.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1,
+                    stored = channels + ((png.format & PNG_FORMAT_FLAG_ALPHA) != 0 ? 1 : 0);
   // Alpha is asked for where there is some: libpng would blend it otherwise.
   png.format = stored == 1 ? PNG_FORMAT_GRAY : stored == 2 ? PNG_FORMAT_GA : stored == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
   Image out{height, width, channels, {}};

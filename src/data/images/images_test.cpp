@@ -23,7 +23,8 @@ TEST(Images, F_01_folders_give_what_pillow_reads) {
       const auto expected = expected_data()["images"][order[s]][channels == 3 ? "rgb" : "grey"].get<std::vector<float>>();
       // Pillow brings its own JPEG library; two decoders may differ by a unit (IEEE 1180), and a unit more where colours are converted.
       const float bound = order[s].find(".j") != std::string::npos ? 2 : 0;
-      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(read->inputs[s * expected.size() + i], expected[i], bound) << order[s] << " " << i;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(read->inputs[s * expected.size() + i], expected[i], bound) << order[s] << " " << i;
     }
   }
 }
@@ -34,7 +35,9 @@ TEST(Images, F_01_errors_name_the_file) {
   expect_error(open_image_folder(golden_data("folder"), {.channels = 2}), Code::InvalidConfig, {"2 channels"});
   const std::filesystem::path root = ::testing::TempDir() + "images_test";
   std::filesystem::create_directories(root / "c");
-  const auto put = [&](const char* name, std::span<const std::byte> bytes) { ASSERT_TRUE(write_file_atomically((root / "c" / name).string(), bytes)); };
+  const auto put = [&](const char* name, std::span<const std::byte> bytes) {
+    ASSERT_TRUE(write_file_atomically((root / "c" / name).string(), bytes));
+  };
   const auto rgb = bytes_of_file(golden_data("folder/a/rgb.png"));
   put("1.png", rgb);
   put("2.png", std::span(rgb).first(rgb.size() / 2));

@@ -19,7 +19,8 @@ Result<Shape> AugmentConfig::output_shape(const Shape& input) const {
   if (!moves_pixels()) return input;
   const std::size_t rank = input.rank();
   if (rank != 2 && rank != 3)
-    return fail(Code::ShapeMismatch, "augment: samples are {}, flips, shifts and crops need [height, width] or [channels, height, width]", input.text());
+    return fail(Code::ShapeMismatch, "augment: samples are {}, flips, shifts and crops need [height, width] or [channels, height, width]",
+                input.text());
   if (shift > kMaxMove || padding > kMaxMove) return fail(Code::InvalidConfig, "augment: shift {}, padding {}, at most {}", shift, padding, kMaxMove);
   const std::size_t height = crop_height == 0 ? input[rank - 2] : crop_height, width = crop_width == 0 ? input[rank - 1] : crop_width;
   if (height > input[rank - 2] + 2 * std::size_t{padding} || width > input[rank - 1] + 2 * std::size_t{padding})
@@ -48,7 +49,8 @@ void augment_pixels(const AugmentConfig& config, const SampleKey& key, const Sha
         const bool inside = row >= 0 && row < in_height && column >= 0 && column < in_width;
         if (turn) row = in_height - 1 - row;
         if (mirror) column = in_width - 1 - column;
-        to[static_cast<std::size_t>((c * height + y) * width + x)] = inside ? from[static_cast<std::size_t>((c * in_height + row) * in_width + column)] : 0.0f;
+        to[static_cast<std::size_t>((c * height + y) * width + x)] =
+            inside ? from[static_cast<std::size_t>((c * in_height + row) * in_width + column)] : 0.0f;
       }
 }
 

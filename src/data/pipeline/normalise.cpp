@@ -74,9 +74,11 @@ Result<void> Normalisation::check(const Shape& shape) const {
   if (offset.empty() && scale.empty()) return {};
   const std::size_t groups = groups_of(shape, by);
   if (offset.size() != groups || scale.size() != groups)
-    return fail(Code::ShapeMismatch, "normalisation: {} offsets and {} scales, samples of {} need {}", offset.size(), scale.size(), shape.text(), groups);
+    return fail(Code::ShapeMismatch, "normalisation: {} offsets and {} scales, samples of {} need {}", offset.size(), scale.size(), shape.text(),
+                groups);
   for (std::size_t g = 0; g < groups; ++g)
-    if (!std::isfinite(offset[g]) || !std::isfinite(scale[g])) return fail(Code::NonFinite, "normalisation: group {} has no finite offset and scale", g);
+    if (!std::isfinite(offset[g]) || !std::isfinite(scale[g]))
+      return fail(Code::NonFinite, "normalisation: group {} has no finite offset and scale", g);
   return {};
 }
 

@@ -107,7 +107,8 @@ TEST(Normalise, T_42_groups_and_constant_features) {
   EXPECT_EQ(constant->scale, std::vector<float>(24, 1.0f));
   EXPECT_EQ(fit_mean_std(*set, all_of(1), NormaliseBy::last_axis)->offset, (std::vector<float>{10, 11, 12, 13}));
   expect_error(Normalisation{NormaliseBy::whole, {1, 2}, {1, 2}}.check(set->info().input), Code::ShapeMismatch, {"2 offsets", "need 1"});
-  expect_error(Normalisation{NormaliseBy::whole, {1}, {std::numeric_limits<float>::infinity()}}.check(set->info().input), Code::NonFinite, {"group 0"});
+  expect_error(Normalisation{NormaliseBy::whole, {1}, {std::numeric_limits<float>::infinity()}}.check(set->info().input), Code::NonFinite,
+               {"group 0"});
 }
 
 TEST(Augment, T_42_every_change_is_a_flip_a_shift_or_a_crop_of_the_image) {
@@ -209,7 +210,8 @@ TEST(Batches, T_60_a_run_resumes_from_any_sample_with_the_same_bits) {
   ASSERT_EQ(whole.size(), 23 * size);
   for (std::size_t position = 0; position <= 23; ++position) {
     auto other = Batches::create(*set, all_of(23), config, *fit);
-    EXPECT_EQ(inputs_from(*other, 2, position), std::vector<float>(whole.begin() + static_cast<std::ptrdiff_t>(position * size), whole.end())) << position;
+    EXPECT_EQ(inputs_from(*other, 2, position), std::vector<float>(whole.begin() + static_cast<std::ptrdiff_t>(position * size), whole.end()))
+        << position;
   }
   EXPECT_NE(inputs_from(*one, 3, 0), whole);
   config.batch_size = 7;  // batch neighbours do not matter

@@ -81,7 +81,9 @@ class TextWindows final : public Dataset {
       : Dataset(std::move(info)), source_(std::move(source)), ids_(std::move(ids)), stride_(stride) {}
 
  private:
-  std::uint32_t id(std::size_t at) const { return ids_.empty() ? std::to_integer<std::uint32_t>(source_.bytes[at]) : static_cast<std::uint32_t>(ids_[at]); }
+  std::uint32_t id(std::size_t at) const {
+    return ids_.empty() ? std::to_integer<std::uint32_t>(source_.bytes[at]) : static_cast<std::uint32_t>(ids_[at]);
+  }
   Result<void> read_sample(std::size_t sample, const SampleBuffers& to) const override {
     const std::size_t first = sample * stride_;
     for (std::size_t i = 0; i < to.inputs.size(); ++i) {

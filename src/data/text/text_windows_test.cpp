@@ -28,7 +28,9 @@ TEST(TextWindows, T_42_characters_get_ids_by_code_point) {
   const auto read = read_all(**set);
   EXPECT_EQ(read->inputs, (std::vector<float>{2, 3, 1, 4, 2}));
   EXPECT_EQ(read->labels, (std::vector<std::int32_t>{3, 1, 4, 2, 0}));
-  const auto given = [&](std::vector<std::string> vocabulary) { return open_text(path, {.unit = TextUnit::characters, .length = 5, .vocabulary = vocabulary}); };
+  const auto given = [&](std::vector<std::string> vocabulary) {
+    return open_text(path, {.unit = TextUnit::characters, .length = 5, .vocabulary = vocabulary});
+  };
   EXPECT_EQ(read_all(**given({"b", "a", "\n", "\U0001f600", "\u00e9"}))->inputs, (std::vector<float>{0, 4, 1, 3, 0}));
   expect_error(given({"a", "b", "\u00e9", "\U0001f600"}), Code::UnknownName, {"line 1, column 6", "U+000A"});
   expect_error(given({"a", "a"}), Code::InvalidConfig, {"U+0061", "twice"});
