@@ -76,6 +76,21 @@ function(loom_module name)
   loom_tests(${name} src/${name} loom_${name})
 endfunction()
 
+# A system package that one file of a module uses if it is there; the file says LOOM_HAVE_<package> and answers with an error without it.
+function(loom_optional module package source)
+  if(CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  find_package(${package} QUIET)
+  if(${package}_FOUND)
+    target_link_libraries(loom_${module} PRIVATE ${package}::${package})
+    # Its own definitions do not fit the precompiled header.
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/${source} PROPERTIES COMPILE_DEFINITIONS LOOM_HAVE_${package} SKIP_PRECOMPILE_HEADERS ON)
+  else()
+    message(STATUS "${package} was not found: loom_${module} is built without it")
+  endif()
+endfunction()
+
 function(loom_program name folder)
   cmake_parse_arguments(P "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)

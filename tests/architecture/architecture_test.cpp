@@ -10,7 +10,7 @@ namespace loom {
 namespace {
 
 // A folder sees itself and what stands before it; text stands on core alone and is seen by lm and cli; learning and lm do not see each other.
-const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "learning", "lm", "cli"};
+const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "lm", "cli"};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;

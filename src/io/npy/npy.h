@@ -21,6 +21,15 @@ struct NpyArray {
   Buffer bytes;                    // little-endian, row-major
 };
 
+// The same without a copy: `bytes` points into the file and has its byte order and its order of axes.
+struct NpyView {
+  DType dtype = DType::float32;
+  bool is_bool = false, big_endian = false, fortran_order = false;
+  std::vector<std::size_t> shape;
+  std::span<const std::byte> bytes;
+};
+Result<NpyView> view_npy(std::span<const std::byte> file);  // errors as parse_npy()
+
 // CorruptData with the offset; Unsupported for other element types (pickled objects among them), versions and more than 8 axes;
 // LimitExceeded beyond a header of 64 KiB.
 Result<NpyArray> parse_npy(std::span<const std::byte> file);

@@ -154,7 +154,7 @@ void transpose(const std::byte* from, std::byte* to, std::size_t element, std::s
 
 }  // namespace
 
-Result<NpyArray> parse_npy(std::span<const std::byte> file) {
+Result<NpyView> view_npy(std::span<const std::byte> file) {
   ByteReader in(file);
   LOOM_TRY(const auto magic, in.take(kNpyMagic.size(), "the magic"));
   if (as_text(magic) != kNpyMagic) return fail(Code::CorruptData, "offset 0: no .npy file");
@@ -184,14 +184,20 @@ Result<NpyArray> parse_npy(std::span<const std::byte> file) {
     for (std::size_t i = 0; i < size; ++i)
       if (data[i] > std::byte{1}) return fail(Code::CorruptData, "offset {}: {} is no bool", in.offset() + i, std::to_integer<int>(data[i]));
 
-  NpyArray out{header.type->dtype, header.type->is_bool, std::move(header.shape), {}};
+  return NpyView{header.type->dtype, header.type->is_bool, header.big_endian, header.fortran_order, std::move(header.shape), file.subspan(in.offset())};
+}
+
+Result<NpyArray> parse_npy(std::span<const std::byte> file) {
+  LOOM_TRY(NpyView view, view_npy(file));
+  const std::size_t element = info(view.dtype).block_bytes, size = view.bytes.size();
+  NpyArray out{view.dtype, view.is_bool, std::move(view.shape), {}};
   if (size == 0) return out;
   LOOM_TRY(out.bytes, Buffer::create(size));
-  if (header.fortran_order && out.shape.size() > 1)
-    transpose(data, out.bytes.data(), element, out.shape, elements);
+  if (view.fortran_order && out.shape.size() > 1)
+    transpose(view.bytes.data(), out.bytes.data(), element, out.shape, size / element);
   else
-    std::memcpy(out.bytes.data(), data, size);
-  if (header.big_endian && element > 1)
+    std::memcpy(out.bytes.data(), view.bytes.data(), size);
+  if (view.big_endian && element > 1)
     for (std::size_t i = 0; i < size; i += element) std::reverse(out.bytes.data() + i, out.bytes.data() + i + element);
   return out;
 }

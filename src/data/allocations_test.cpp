@@ -1,0 +1,1 @@
+#include "io/hostile_test.cpp"  // one counter of allocations, in both test programs

@@ -1,0 +1,118 @@
+// Data sets in IDX, NPY and NPZ files.
+
+#include "data/data_test.h"
+#include "data/idx/idx.h"
+#include "data/numpy/numpy_dataset.h"
+#include "data/source.h"
+
+namespace loom {
+namespace {
+
+TEST(Idx, T_42_reads_every_element_type_as_numpy_does) {
+  for (const auto& [kind, values] : expected_data()["idx"].items()) {
+    const auto set = open_idx(golden_data(kind + ".idx"), golden_data("labels.idx"));
+    ASSERT_TRUE(set) << set.error().message;
+    const DatasetInfo& about = (*set)->info();
+    EXPECT_EQ(about.samples, 5u);
+    EXPECT_EQ(about.input, Shape::of({2, 3}));
+    EXPECT_EQ(about.target, Shape::of({1}));
+    EXPECT_EQ(about.classes, 3u);
+    const auto read = read_all(**set);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->inputs, values.get<std::vector<float>>()) << kind;
+    EXPECT_EQ(read->labels, (std::vector<std::int32_t>{2, 0, 1, 2, 2}));
+    const auto some = read_samples(**set, {4, 1});
+    ASSERT_TRUE(some);
+    EXPECT_TRUE(std::equal(some->inputs.begin(), some->inputs.begin() + 6, read->inputs.begin() + 24));
+    EXPECT_EQ(some->labels, (std::vector<std::int32_t>{2, 0}));
+  }
+}
+
+TEST(Idx, T_42_a_data_set_knows_its_source_and_the_hash_of_its_bytes) {
+  const auto set = open_idx(golden_data("u1.idx"), golden_data("labels.idx"));
+  ASSERT_TRUE(set);
+  auto bytes = bytes_of_file(golden_data("u1.idx"));
+  const auto labels = bytes_of_file(golden_data("labels.idx"));
+  bytes.insert(bytes.end(), labels.begin(), labels.end());
+  Sha256 hash;
+  hash.update(bytes);
+  EXPECT_EQ((*set)->info().sha256, hash.finish());
+  EXPECT_EQ((*set)->info().source, golden_data("u1.idx"));
+}
+
+TEST(Idx, F_01_gzipped_files_read_like_plain_ones) {
+  for (const char* name : {"labels.idx.gz", "two_members.gz"}) {
+    const auto set = open_idx(golden_data("u1.idx"), golden_data(name));
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_EQ(read_all(**set)->labels, (std::vector<std::int32_t>{2, 0, 1, 2, 2}));
+  }
+}
+
+TEST(Idx, F_01_damaged_and_truncated_files_are_refused_within_bounds) {
+  expect_survives_damage(bytes_of_file(golden_data("u1.idx")), 16, 8, [](std::span<const std::byte> b) { return parse_idx(b).has_value(); });
+  expect_survives_damage(bytes_of_file(golden_data("labels.idx.gz")), 2, 8,
+                         [](std::span<const std::byte> b) { return gunzip(b, 1 << 20).has_value(); });
+  expect_error(gunzip(bytes_of_file(golden_data("labels.idx.gz")), 8), Code::LimitExceeded, {"8 bytes"});
+  const std::byte huge[] = {std::byte{0},    std::byte{0},    std::byte{8},    std::byte{1},
+                            std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
+  expect_error(parse_idx(huge), Code::CorruptData, {"offset 8", "4294967295"});
+}
+
+TEST(Arrays, T_42_errors_name_file_sample_and_what_was_expected) {
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.classes = 2}), Code::OutOfRange,
+               {"labels.idx", "sample 0", "label 2", "0 to 1"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("i1.idx"), {.targets = TargetKind::classes}), Code::OutOfRange, {"i1.idx", "label -"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("f4.idx"), {.targets = TargetKind::classes}), Code::InvalidConfig, {"f4.idx", "float32"});
+  expect_error(open_idx(golden_data("missing.idx"), golden_data("labels.idx")), Code::NotFound, {"missing.idx"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("quoted.csv")), Code::CorruptData, {"quoted.csv", "offset 0"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.input = Shape::of({7})}), Code::ShapeMismatch, {"[2, 3]", "[7]"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.class_names = {"a", "b"}}), Code::InvalidConfig, {"2 class names for 3"});
+  const float bad[] = {1, 2, std::numeric_limits<float>::quiet_NaN(), 4};
+  const RawArray x{"x", DType::float32, std::endian::native == std::endian::big, {2, 2}, std::as_bytes(std::span(bad)), nullptr};
+  RawArray three{"t", DType::uint8, false, {3}, std::as_bytes(std::span(bad)).first(3), nullptr};
+  expect_error(dataset_of(x, three, Digest{}), Code::ShapeMismatch, {"2 samples", "3 targets"});
+  const auto set = dataset_of(x, x, Digest{});
+  ASSERT_TRUE(set);
+  EXPECT_EQ((*set)->info().targets, TargetKind::values);
+  EXPECT_TRUE(read_samples(**set, {0}));
+  expect_error(read_samples(**set, {1}), Code::NonFinite, {"x: sample 1, element 0"});
+  expect_error(read_samples(**set, {2}), Code::IndexOutOfRange, {"sample 2", "there are 2"});
+}
+
+TEST(Numpy, F_01_npy_and_npz_give_what_numpy_wrote) {
+  std::vector<float> quarters(30);
+  for (std::size_t i = 0; i < 30; ++i) quarters[i] = static_cast<float>(i) / 4;
+  const auto check = [&](const Result<std::unique_ptr<Dataset>>& set) {
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_EQ((*set)->info().input, Shape::of({6}));
+    EXPECT_EQ((*set)->info().classes, 3u);
+    EXPECT_EQ(read_all(**set)->inputs, quarters);
+    EXPECT_EQ(read_all(**set)->labels, (std::vector<std::int32_t>{2, 0, 1, 2, 2}));
+  };
+  check(open_npy(golden_data("big.npy"), golden_data("labels.npy")));
+  check(open_npy(golden_data("fortran.npy"), golden_data("labels.npy")));
+  check(open_npz(golden_data("pair.npz"), "x", "t"));
+  expect_error(open_npz(golden_data("pair.npz"), "y", "t"), Code::UnknownName, {"pair.npz", "\"y\""});
+  expect_error(open_npz(golden_data("pair.npz"), "x", "x"), Code::InvalidConfig, {"pair.npz"});
+  const auto values = open_npy(golden_data("big.npy"), golden_data("labels.npy"), {.targets = TargetKind::values});
+  ASSERT_TRUE(values);
+  EXPECT_EQ(read_all(**values)->values, (std::vector<float>{2, 0, 1, 2, 2}));
+}
+
+TEST(Idx, T_42_fashion_mnist_reads_whole) {
+  const std::string folder = data_path("data/fashion-mnist/");
+  const auto set = open_idx(folder + "t10k-images-idx3-ubyte.gz", folder + "t10k-labels-idx1-ubyte.gz");
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ((*set)->info().samples, 10000u);
+  EXPECT_EQ((*set)->info().input, Shape::of({28, 28}));
+  EXPECT_EQ((*set)->info().classes, 10u);
+  const auto read = read_all(**set);
+  ASSERT_TRUE(read);
+  std::vector<std::size_t> of_class(10);
+  for (const std::int32_t label : read->labels) ++of_class[static_cast<std::size_t>(label)];
+  EXPECT_EQ(of_class, std::vector<std::size_t>(10, 1000));  // as its authors state
+  EXPECT_EQ(*std::ranges::max_element(read->inputs), 255.0f);
+}
+
+}  // namespace
+}  // namespace loom
