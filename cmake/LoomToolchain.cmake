@@ -51,7 +51,7 @@ if(LOOM_WERROR)
   target_compile_options(loom_flags INTERFACE -Werror)
 endif()
 if(LOOM_SANITIZE)
-  target_compile_options(loom_flags INTERFACE -fsanitize=${LOOM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(loom_flags INTERFACE -fsanitize=${LOOM_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer -fno-sanitize-recover=all)  # vptr asks for RTTI
   target_link_options(loom_flags INTERFACE -fsanitize=${LOOM_SANITIZE})
 endif()
 if(LOOM_FUZZ)
