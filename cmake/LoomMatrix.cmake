@@ -7,7 +7,7 @@ set(B ${CMAKE_SOURCE_DIR}/build)
 add_test(NAME verify_aarch64_qemu COMMAND qemu-aarch64-static ${B}/aarch64/bin/loom_verify)
 add_test(NAME verify_wasm32_node COMMAND node --no-warnings ${CMAKE_SOURCE_DIR}/tools/run_wasm.mjs ${B}/wasm/bin/loom_verify)
 # tests_session counts allocations with an operator new of its own, which is the sanitizer's place.
-foreach(module IN ITEMS core simd text dtypes ops network io data lm)
+foreach(module IN ITEMS core simd text dtypes ops network io data learning lm)
   add_test(NAME clang_asan_${module} COMMAND ${B}/fuzz/bin/${module}_test --gtest_brief=1)
 endforeach()
 add_test(NAME clang_asan_determinism COMMAND ${B}/fuzz/bin/tests_determinism_test --gtest_brief=1 --gtest_filter=*instruction_set)
