@@ -67,6 +67,16 @@ void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
   });
 }
 
+void run_forward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& x, const View& y) {
+  layer.forward(exec, pass, x, y);
+  if (pass.watch != nullptr && !exec.rehearsal() && !exec.status) pass.watch->after_forward(layer, x, y);
+}
+
+void run_backward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) {
+  layer.backward(exec, pass, dy, dx);
+  if (pass.watch != nullptr && !exec.rehearsal() && !exec.status) pass.watch->after_backward(layer, dy, dx);
+}
+
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
   visit(path, layer);
   layer.visit_children([&](const std::string& below, Layer& child) {

@@ -101,6 +101,19 @@ struct RecurrentState {
   }
 };
 
+class Layer;
+
+// Sees every layer that runs, children before their container; it cannot change a number. Views are valid during the call, with a tape
+// until the backward pass.
+class LayerWatch {
+ public:
+  virtual ~LayerWatch() = default;
+  virtual void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) = 0;
+  virtual void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) = 0;  // dx may have no data
+};
+
+struct TweenRules;
+
 // What one sweep brings along beside the tensor.
 struct Pass {
   std::span<const std::int32_t> ids;               // input of an embedding, one per row
@@ -124,6 +137,8 @@ struct Pass {
   const View* d_external = nullptr;                // its gradient, added to
   std::span<ConstView> cells;                // outputs that links and skips want, by number; without data until the cell has run
   std::span<View> d_cells;                   // their gradients, added to
+  LayerWatch* watch = nullptr;                     // null: nobody looks
+  const TweenRules* tween = nullptr;               // backward carries gaps to targets instead of gradients (layers/tween.h)
 
   bool keeps() const { return tape != nullptr; }
 };
@@ -152,7 +167,6 @@ struct CommonSettings {
   bool freeze_base = true;  // a layer with adapters trains these alone
 };
 
-class Layer;
 class Link;
 class Lora;
 class Metacognition;
@@ -207,6 +221,10 @@ class Layer {
   // Rows that belong to sixteen samples: the runs in which gradients of weights are summed (numerics N-05).
   static std::size_t rows_of_block(const Shape& x) { return 16 * (x.rank() < 2 ? 1 : x.rows() / x[0]); }
 };
+
+// How containers and networks run a layer, so that a watch sees it.
+void run_forward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& x, const View& y);
+void run_backward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx);
 
 // Every layer below `layer`, itself first, with its path; weights likewise as "path.weight".
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit);

@@ -210,7 +210,7 @@ ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& 
       View y{buffers[turn], *shape_behind(i, current.shape, pass.cells), x.element};
       if (pass.keeps()) y = exec.arena.view(y.shape, x.element);
       turn ^= 1;
-      cells_[i].layer->forward(exec, pass, current, y);
+      run_forward(*cells_[i].layer, exec, pass, current, y);
       if (pass.keeps()) pass.tape->push(current);
       if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
       current = y;
@@ -249,7 +249,7 @@ void Network::backward(const Exec& exec, const Pass& pass, const ConstView& dy, 
     if (exec.status) return;
     const ConstView input = pass.tape->pop();
     const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
-    cells_[i].layer->backward(exec, pass, gradient, next);
+    run_backward(*cells_[i].layer, exec, pass, gradient, next);
     if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
     gradient = next;
   }

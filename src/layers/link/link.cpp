@@ -69,7 +69,7 @@ void Link::forward(const Exec& exec, const Pass& pass, const ConstView& x, const
   if (!feeds()) {
     if (!resolved_) return unresolved(exec);
     if (target_ == nullptr) return copy(exec, x, y);
-    return state_shift_ == 0 ? target_->forward(exec, pass, x, y) : target_->forward(exec, shifted(pass), x, y);
+    return state_shift_ == 0 ? run_forward(*target_, exec, pass, x, y) : run_forward(*target_, exec, shifted(pass), x, y);
   }
   if (!source_.prepared || source_.slot >= pass.cells.size() || pass.cells[source_.slot].data == nullptr) return unresolved(exec);
   const ArenaScope scope(exec.arena, pass.keeps());
@@ -84,7 +84,7 @@ void Link::forward(const Exec& exec, const Pass& pass, const ConstView& x, const
     concat(exec, x, fed, both);
     in = both;
   }
-  own_ ? own_->forward(exec, pass, in, y) : copy(exec, in, y);
+  own_ ? run_forward(*own_, exec, pass, in, y) : copy(exec, in, y);
   if (!pass.keeps()) return;
   pass.tape->push(x);
   pass.tape->push(in);
@@ -93,7 +93,7 @@ void Link::forward(const Exec& exec, const Pass& pass, const ConstView& x, const
 void Link::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   if (!feeds()) {
     if (!resolved_) return unresolved(exec);
-    if (target_ != nullptr) return state_shift_ == 0 ? target_->backward(exec, pass, dy, dx) : target_->backward(exec, shifted(pass), dy, dx);
+    if (target_ != nullptr) return state_shift_ == 0 ? run_backward(*target_, exec, pass, dy, dx) : run_backward(*target_, exec, shifted(pass), dy, dx);
     if (dx.data != nullptr) copy(exec, dy, dx);
     return;
   }
@@ -104,7 +104,7 @@ void Link::backward(const Exec& exec, const Pass& pass, const ConstView& dy, con
   ConstView din = dy;
   if (own_) {
     const View inner = exec.arena.view(in.shape, dy.element);
-    own_->backward(exec, pass, dy, inner);
+    run_backward(*own_, exec, pass, dy, inner);
     din = inner;
   }
   if (merge_ == Merge::Concat) {

@@ -40,11 +40,11 @@ Result<Shape> Lora::output_shape(const Shape& input) const {
 }
 
 void Lora::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  base_->common.is_disabled ? copy(exec, x, y) : base_->forward(exec, pass, x, y);
+  base_->common.is_disabled ? copy(exec, x, y) : run_forward(*base_, exec, pass, x, y);
 }
 
 void Lora::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  if (!base_->common.is_disabled) return base_->backward(exec, pass, dy, dx);
+  if (!base_->common.is_disabled) return run_backward(*base_, exec, pass, dy, dx);
   if (dx.data != nullptr) copy(exec, dy, dx);
 }
 

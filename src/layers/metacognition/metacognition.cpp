@@ -140,7 +140,7 @@ void Metacognition::remember(MetaState& state, const TensorStats& before, const 
 void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena, pass.keeps());
   const View y0 = has_effect() && pass.keeps() ? exec.arena.view(y.shape, y.element) : y;
-  observed_->common.is_disabled ? copy(exec, x, y0) : observed_->forward(exec, pass, x, y0);
+  observed_->common.is_disabled ? copy(exec, x, y0) : run_forward(*observed_, exec, pass, x, y0);
   if (exec.status) return;
   MetaState* const state = slot_ < pass.metas.size() ? &pass.metas[slot_] : nullptr;
   TensorStats now;
@@ -154,7 +154,7 @@ void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView&
   ConstView m = said;
   if (!network_->common.is_disabled) {
     const View to = exec.arena.view(*network_->output_shape(said.shape), x.element);  // checked at prepare()
-    network_->forward(exec, pass, said, to);
+    run_forward(*network_, exec, pass, said, to);
     if (exec.status) return;
     m = to;
   }
@@ -167,7 +167,7 @@ void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView&
 
 void Metacognition::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const auto watched = [&](const ConstView& d) {
-    if (!observed_->common.is_disabled) return observed_->backward(exec, pass, d, dx);
+    if (!observed_->common.is_disabled) return run_backward(*observed_, exec, pass, d, dx);
     if (dx.data != nullptr) copy(exec, d, dx);
   };
   if (!has_effect()) return watched(dy);
@@ -183,7 +183,7 @@ void Metacognition::backward(const Exec& exec, const Pass& pass, const ConstView
     if (!config_.train_meta) inner.gradients = nullptr;
     dsaid = View{nullptr, said.shape, dy.element};
     if (is_per_sample()) dsaid = exec.arena.view(said.shape, dy.element);
-    network_->backward(exec, inner, dm, dsaid);
+    run_backward(*network_, exec, inner, dm, dsaid);
     if (exec.status) return;
   }
   if (config_.source == Source::Activations) add(exec, dy0, dsaid, dy0);

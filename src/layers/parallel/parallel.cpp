@@ -172,7 +172,7 @@ void Parallel::forward(const Exec& exec, const Pass& pass, const ConstView& x, c
     const ArenaScope branch_scope(exec.arena, pass.keeps());  // without a tape the first sum is y itself
     const bool alone = !pieces && sum.data == nullptr && (enabled == 1 || !pass.keeps());
     const View out = alone ? y : exec.arena.view(shape, x.element);
-    branches_[i]->forward(exec, pass, x, out);
+    run_forward(*branches_[i], exec, pass, x, out);
     if (config_.combine_mode == Combine::Concat)
       move_slices(exec, p.slices, out, p.own, y, p.place);
     else if (config_.combine_mode == Combine::GridScatter)
@@ -188,7 +188,7 @@ void Parallel::forward(const Exec& exec, const Pass& pass, const ConstView& x, c
 void Parallel::branch_backward(const Exec& exec, const Pass& pass, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first) const {
   View to = dx;
   if (!is_first && dx.data != nullptr) to = exec.arena.view(dx.shape, dx.element);
-  branch.backward(exec, pass, dy, to);
+  run_backward(branch, exec, pass, dy, to);
   if (!is_first && dx.data != nullptr) add(exec, dx, to, dx);
   is_first = false;
 }
@@ -245,7 +245,7 @@ void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& 
   const ArenaScope scope(exec.arena, pass.keeps());
   const std::size_t n = branches_.size();
   const View z = exec.arena.view(*gate_->output_shape(x.shape), x.element);
-  gate_->forward(exec, pass, x, z);
+  run_forward(*gate_, exec, pass, x, z);
   Tensor logits = z;
   if (config_.gate_scope == ParallelConfig::Scope::Sample && z.shape.rank() > 2) {
     logits = exec.arena.tensor(z.shape[0], n, x.element);
@@ -257,7 +257,7 @@ void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& 
   const void** outputs = exec.arena.take<const void*>(n);
   for (std::size_t i = 0; i < n && !exec.status; ++i) {
     const View out{is_enabled(i) ? exec.arena.view(y.shape, y.element).data : nullptr, y.shape, y.element};
-    if (is_enabled(i)) branches_[i]->forward(exec, pass, x, out);
+    if (is_enabled(i)) run_forward(*branches_[i], exec, pass, x, out);
     if (!exec.rehearsal()) outputs[i] = out.data;
     if (pass.keeps()) pass.tape->push(out);
   }

@@ -94,7 +94,7 @@ void Sequential::forward(const Exec& exec, const Pass& pass, const ConstView& x,
     if (source) {
       add(exec, current, exec.rehearsal() ? current : inputs[*source], next);
     } else {
-      child->forward(exec, pass, current, next);
+      run_forward(*child, exec, pass, current, next);
       if (pass.keeps()) pass.tape->push(current);
     }
     current = next;
@@ -123,7 +123,7 @@ void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& d
         next.data = dx.data;
       else if (i != first || dx.data != nullptr)
         next = exec.arena.view(input.shape, dy.element);
-      children_[i]->backward(exec, pass, gradient, next);
+      run_backward(*children_[i], exec, pass, gradient, next);
       gradient = next;
     }
     for (std::size_t j = n; j-- > i + 1 && lowest_source <= i;) {
