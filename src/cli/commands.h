@@ -22,6 +22,8 @@ Run convert_command(CLI::App& app);
 Run verify_command(CLI::App& app);
 Run audit_command(CLI::App& app);
 Run run_command(CLI::App& app);
+Run train_command(CLI::App& app);
+Run replay_command(CLI::App& app);
 Run morph_command(CLI::App& app);
 Run diff_command(CLI::App& app);
 Run graph_command(CLI::App& app);

@@ -26,6 +26,8 @@ constexpr Command kCommands[] = {
     {"quantize", "Write a model as GGUF in another weight type", loom::cli::quantize_command},
     {"convert", "Write a language model as one .entity file", loom::cli::convert_command},
     {"run", "Run a network of any layers on one input", loom::cli::run_command},
+    {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
+    {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
     {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
     {"graph", "Draw a network as SVG", loom::cli::graph_command},

@@ -460,6 +460,22 @@ Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t
   return m;
 }
 
+void Matrix::refill(std::span<const float> values, std::size_t first, std::size_t last) {
+  LOOM_ASSERT(layout_.kind == PanelKind::Float32 && values.size() == rows_ * cols_ && last <= panels());
+  constexpr std::size_t kTile = 16;  // columns: a tile of the source and of the panel lie in the first-level cache together
+  for (std::size_t p = first; p < last; ++p) {
+    float* const to = reinterpret_cast<float*>(data_ + p * panel_bytes_);
+    const std::size_t row = p * kPanelRows, count = std::min(kPanelRows, rows_ - row);
+    for (std::size_t c = 0; c < cols_; c += kTile) {
+      const std::size_t end = std::min(c + kTile, cols_);
+      for (std::size_t r = 0; r < count; ++r) {
+        const float* const from = values.data() + (row + r) * cols_;
+        for (std::size_t i = c; i < end; ++i) to[i * kPanelRows + r] = from[i];
+      }
+    }
+  }
+}
+
 Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
   if (values.size() != rows * cols) return fail(Code::ShapeMismatch, "{} values given for a matrix of {} x {}", values.size(), rows, cols);
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -18,6 +18,7 @@
 #include "layers/weight.h"
 #include "ops/attention/attention.h"
 #include "ops/rope/rope.h"
+#include "ops/rounding/rounding.h"
 
 namespace loom {
 
@@ -128,6 +129,8 @@ struct Pass {
   Statistics* statistics = nullptr;                // a training forward leaves running statistics there; null: they stay as they are
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
+  std::size_t first_sample = 0;                    // of the batch that these samples are a part of: random streams count from there
+  Mixed mixed = Mixed::none;                       // what tensors are rounded to between cells (engine 6.8)
   std::span<RecurrentState> recurrent;             // by state slot; empty: state starts at 0 and is dropped
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all
   std::span<MetaState> metas;                      // by state slot; empty: nothing is remembered
@@ -220,6 +223,8 @@ class Layer {
  protected:
   // Rows that belong to sixteen samples: the runs in which gradients of weights are summed (numerics N-05).
   static std::size_t rows_of_block(const Shape& x) { return 16 * (x.rank() < 2 ? 1 : x.rows() / x[0]); }
+  // Where random streams stand at the first element of x.
+  static std::size_t first_element(const Pass& pass, const Shape& x) { return x.rank() == 0 ? 0 : pass.first_sample * (x.elements() / x[0]); }
 };
 
 // How containers and networks run a layer, so that a watch sees it.

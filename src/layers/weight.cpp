@@ -36,7 +36,7 @@ QuantizedMatrix rows_of(const QuantizedMatrix& q, std::size_t first, std::size_t
 
 Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix> matrix) {
   if (!matrix) return tl::make_unexpected(std::move(matrix).error());
-  parts.push_back(std::make_shared<const Matrix>(std::move(*matrix)));
+  parts.push_back(std::make_shared<Matrix>(std::move(*matrix)));
   return parts;
 }
 
@@ -170,6 +170,51 @@ Result<void> Weight::refresh() {
   versions_.push_back(active_);
   find_plain();
   return {};
+}
+
+Tensor Weight::master_for_update() {
+  if (tied_ != nullptr) return tied_->master_for_update();
+  if (!master64_.empty()) return {master64_.data(), rows(), cols(), Element::f64};
+  if (!master_.empty()) return {master_.data(), rows(), cols(), Element::f32};
+  return {};
+}
+
+// f32 values go where the old ones lie, unless somebody shares the version.
+bool Weight::refill(ThreadPool& pool) {
+  if (active_ == nullptr || versions_.size() != 1 || active_.use_count() != 2 || encoding_.dtype != DType::float32 || master_.empty()) return false;
+  if (role_ != WeightRole::Matrix) {
+    if (active_->decoded.size() != master_.size()) return false;
+    std::ranges::copy(master_, active_->decoded.begin());
+    return true;
+  }
+  const std::size_t part_size = elements() / parts_;
+  for (const MatrixPtr& part : active_->parts)
+    if (part.use_count() != 1 || part->dtype() != DType::float32) return false;
+  for (std::size_t p = 0; p < parts_; ++p) {
+    auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
+    const auto values = std::span<const float>(master_).subspan(p * part_size, part_size);
+    const std::size_t panels = matrix.panels();
+    if (part_size < 32768) {
+      matrix.refill(values, 0, panels);
+      continue;
+    }
+    const std::size_t shares = std::min<std::size_t>(panels, static_cast<std::size_t>(pool.threads()) * 4);
+    pool.run(shares, [&](std::size_t share) { matrix.refill(values, share * panels / shares, (share + 1) * panels / shares); });
+  }
+  return true;
+}
+
+Result<void> Weight::commit_update(ThreadPool& pool) {
+  if (tied_ != nullptr) return tied_->commit_update(pool);
+  const auto bad = [&](const auto& values) -> Result<void> {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
+    return {};
+  };
+  LOOM_TRY_VOID(bad(master_));
+  LOOM_TRY_VOID(bad(master64_));
+  if (refill(pool)) return {};
+  return refresh();
 }
 
 Result<void> Weight::morph(const Encoding& encoding) {

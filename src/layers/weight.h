@@ -63,6 +63,11 @@ class Weight {
   // Values into the master, snapped; the active version follows. DataTooShort is ShapeMismatch here; NonFinite names the index.
   Result<void> set(std::span<const float> values);
   Result<void> set(std::span<const double> values);
+  // What an optimiser moves: the master in its own type, [rows, cols]; without data when there is none. commit_update() follows.
+  Tensor master_for_update();
+  // The active version anew from the moved master (engine D-22), in place where nobody else holds it; the other versions are dropped.
+  // NonFinite names the index; the version is then as before.
+  Result<void> commit_update(ThreadPool& pool);
   // Fills the master by the rule, a function of (seed, site) alone.
   Result<void> initialise(const WeightInit& init, std::uint64_t seed, std::uint32_t site);
   // Encodes the master, unless a version like that is cached, and makes it the active one. InvalidArgument without a master.
@@ -134,6 +139,7 @@ class Weight {
   Result<std::shared_ptr<Version>> encode(const Encoding& encoding) const;
   Result<std::shared_ptr<Version>> version_of(const QuantizedMatrix& codes, const Encoding& encoding) const;
   Result<void> refresh();
+  bool refill(ThreadPool& pool);
   template <class T>
   Result<void> set_of(std::span<const T> values);
   template <class T>

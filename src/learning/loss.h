@@ -58,6 +58,11 @@ class Loss {
   // exec.arena; contrastive: f64 [rows, rows + 3 C + 3].
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
 
+  // What evaluate() divides by when joint_count is 0: a function of the output's shape and the targets, not of values.
+  double count(const LossCall& call) const;
+  // Whether targets may be classes.
+  bool takes_classes() const { return kind_ == Kind::SoftmaxCrossEntropy || kind_ == Kind::MultiHead; }
+
   // Canonical name.
   std::string_view name() const;
 
@@ -66,7 +71,6 @@ class Loss {
   Result<void> check_call(const LossCall& call) const;
   Result<void> check_classes(const LossCall& call) const;
   bool by_element() const;
-  double count(const LossCall& call) const;
   template <class T>
   double sum(const Exec& exec, const LossCall& call, double divisor) const;
   template <class T>

@@ -211,6 +211,7 @@ ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& 
       if (pass.keeps()) y = exec.arena.view(y.shape, x.element);
       turn ^= 1;
       run_forward(*cells_[i].layer, exec, pass, current, y);
+      round_activations(exec, y, pass.mixed);
       if (pass.keeps()) pass.tape->push(current);
       if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
       current = y;
@@ -250,6 +251,7 @@ void Network::backward(const Exec& exec, const Pass& pass, const ConstView& dy, 
     const ConstView input = pass.tape->pop();
     const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
     run_backward(*cells_[i].layer, exec, pass, gradient, next);
+    if (next.data != nullptr) round_gradients(exec, next, pass.mixed);
     if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
     gradient = next;
   }

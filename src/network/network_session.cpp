@@ -39,6 +39,7 @@ Result<void> NetworkSession::adopt() {
   cells_.assign(network.num_cell_sources(), {}), d_cells_.assign(network.num_cell_sources(), {});
   pass_.cells = cells_, pass_.d_cells = d_cells_;
   pass_.seed = network.settings.seed;
+  pass_.mixed = options_.mixed;
   const std::size_t slots = network.state_needs().size();
   states_.assign(slots, {}), state_memory_.clear(), state_memory_.resize(slots), recurrent_slots_.clear();
   pass_.recurrent = states_;
@@ -116,7 +117,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   if (x.element != element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
                 element() == Element::f64 ? "f64" : "f32");
-  pass_.training = extras.training, pass_.step = extras.step, pass_.lengths = extras.lengths, pass_.external = extras.external,
+  pass_.training = extras.training, pass_.step = extras.step, pass_.first_sample = extras.first_sample, pass_.lengths = extras.lengths, pass_.external = extras.external,
   pass_.mask = extras.mask;
   const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape)) &&
                        training_ == pass_.training && masked_ == (pass_.mask != nullptr) && ragged_ == !pass_.lengths.empty();

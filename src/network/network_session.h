@@ -14,12 +14,14 @@ struct NetworkSessionOptions {
   int threads = 0;              // 0: physical cores
   std::optional<Isa> isa;       // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
+  Mixed mixed = Mixed::none;
 };
 
 // What one call brings along beside the input.
 struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
+  std::size_t first_sample = 0;          // of a batch that is run in parts
   std::span<const std::size_t> lengths;
   const ConstView* external = nullptr;   // stays valid until backward
   const ConstView* mask = nullptr;       // likewise
@@ -61,6 +63,10 @@ class NetworkSession {
   const Shape& output_shape() const { return output_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   int threads() const { return pool_->threads(); }
+  ThreadPool& pool() { return *pool_; }
+  const KernelTable& kernels() const { return *kernels_; }
+  // Sees every layer of the calls to come; null: nobody. It must outlive them.
+  void watch(LayerWatch* watch) { pass_.watch = watch; }
   std::atomic<bool>& cancel() { return cancel_; }
   // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
   Result<void> adopt();

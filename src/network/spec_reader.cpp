@@ -425,6 +425,12 @@ LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& poi
 
 constexpr std::array<std::string_view, 4> kPlacement = {"z", "y", "x", "l"};
 
+constexpr std::array<std::string_view, 4> kExtents = {"depth", "rows", "cols", "layers_per_cell"};
+
+bool is_unplaced(const Json& layer) {
+  return std::ranges::none_of(kPlacement, [&](std::string_view key) { return find(layer, key) != nullptr; });
+}
+
 std::optional<Address> read_address(Findings& findings, const Json& spec, const std::string& pointer) {
   Address a;
   const std::array<std::size_t*, 4> parts = {&a.z, &a.y, &a.x, &a.l};
@@ -481,11 +487,15 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   bool strict = true;
   reader("strict", strict);
   findings.options.strict = findings.options.strict && strict;
+  // Without extents the layers stand one behind the other in a grid of one place.
+  const bool is_list = std::ranges::none_of(kExtents, [&](std::string_view key) { return find(spec, key) != nullptr; });
   GridSize size{0, 0, 0, 0};
-  reader("depth", size.depth, {1, 65536});
-  reader("rows", size.rows, {1, 65536});
-  reader("cols", size.cols, {1, 65536});
-  reader("layers_per_cell", size.layers_per_cell, {1, 65536});
+  if (!is_list) {
+    reader(kExtents[0], size.depth, {1, 65536});
+    reader(kExtents[1], size.rows, {1, 65536});
+    reader(kExtents[2], size.cols, {1, 65536});
+    reader(kExtents[3], size.layers_per_cell, {1, 65536});
+  }
   NetworkSettings settings;
   read_settings(reader, findings, settings);
   const Json* layers = reader.take("layers");
@@ -493,13 +503,14 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (layers == nullptr || !layers->is_array()) findings.add(Code::InvalidConfig, "/layers", "a list of layers expected");
   if (!findings.errors.empty()) return findings.joined();
   findings.default_dtype = settings.default_dtype, findings.init = settings.init, findings.init_scale = settings.init_scale;
+  if (is_list) size = {1, 1, 1, std::max<std::size_t>(layers->size(), 1)};
   LOOM_TRY(Network network, Network::create(size));
   std::vector<std::size_t> cells;  // of each item
   for (std::size_t i = 0; i < layers->size() && findings.errors.size() < kMaxErrors; ++i) {
     const std::string pointer = fmt::format("/layers/{}", i);
     const Json& item = (*layers)[i];
     cells.push_back(network.num_cells());
-    const auto address = read_address(findings, item, pointer);
+    const auto address = is_list && is_unplaced(item) ? Address{0, 0, 0, i} : read_address(findings, item, pointer);
     LayerPtr layer = read_layer(findings, item, pointer, 0, kPlacement);
     if (!address || !layer) continue;
     const auto index = network.index_of(*address);

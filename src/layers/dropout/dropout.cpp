@@ -9,9 +9,9 @@ Result<void> Dropout::build() {
   return {};
 }
 
-void Dropout::run(const Exec& exec, const Pass& pass, ConstTensor from, Tensor to) const {
+void Dropout::run(const Exec& exec, const Pass& pass, const ConstView& from, const View& to) const {
   if (pass.training && config_.rate > 0)
-    dropout(exec, from, config_.rate, {pass.seed, RandomDomain::Dropout, pass.step, site}, to);
+    dropout(exec, from, config_.rate, {pass.seed, RandomDomain::Dropout, pass.step, site}, to, first_element(pass, from.shape));
   else
     copy(exec, from, to);
 }

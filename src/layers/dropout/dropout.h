@@ -24,7 +24,7 @@ class Dropout final : public Layer {
   }
 
  private:
-  void run(const Exec& exec, const Pass& pass, ConstTensor from, Tensor to) const;
+  void run(const Exec& exec, const Pass& pass, const ConstView& from, const View& to) const;
   DropoutConfig config_;
 };
 

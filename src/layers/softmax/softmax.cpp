@@ -193,7 +193,7 @@ void Softmax::forward(const Exec& exec, const Pass& pass, const ConstView& x, co
     }
     case Form::Gumbel:
       if (config_.gumbel_hard) p = exec.arena.view(y.shape, y.element);
-      if (config_.gumbel_noise) add_gumbel_noise(exec, x, pass.seed, pass.step, site, p);
+      if (config_.gumbel_noise) add_gumbel_noise(exec, x, pass.seed, pass.step, site, p, first_element(pass, x.shape));
       softmax(exec, config_.gumbel_noise ? ConstView(p) : x, temperature_, run, p);
       if (config_.gumbel_hard) one_hot_of_largest(exec, p, y);
       break;

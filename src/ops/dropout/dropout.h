@@ -7,7 +7,7 @@
 
 namespace loom {
 
-// rate in [0, 1); y may be x.
-void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& stream, Tensor y);
+// rate in [0, 1); y may be x. `first` is the number of x's first element in the stream.
+void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& stream, Tensor y, std::size_t first = 0);
 
 }  // namespace loom

@@ -56,12 +56,13 @@ void masked_softmax(const Exec& exec, ConstTensor x, double temperature, const S
   });
 }
 
-void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::uint32_t step, std::uint32_t site, Tensor y) {
+void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::uint32_t step, std::uint32_t site, Tensor y,
+                      std::size_t first) {
   const RandomStream stream{seed, RandomDomain::Gumbel, step, site};
   with_element(x.element, [&]<class T>() {
     for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t n) {
       T* to = y.as<T>() + at;
-      for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<T>(stream.uniform(at + i));  // at least 2^-24
+      for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<T>(stream.uniform(first + at + i));  // at least 2^-24
       exec.kernels.softmax.of<T>().gumbel_row(x.as<T>() + at, to, n, to);
     });
   });

@@ -38,7 +38,8 @@ void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, T
 void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx);
 
 // y = x - ln(-ln u), u from Philox's domain 3 by element (Jang et al. 2017).
-void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::uint32_t step, std::uint32_t site, Tensor y);
+void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::uint32_t step, std::uint32_t site, Tensor y,
+                      std::size_t first = 0);
 // y = 1 at the largest entry of each row, the first of equals, else 0.
 void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y);
 

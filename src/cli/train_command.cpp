@@ -1,0 +1,184 @@
+// train, replay: a network learns as a config says; a journal is proved by doing it again.
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "core/file.h"
+#include "training/training_run.h"
+
+namespace loom::cli {
+namespace {
+
+struct TrainOptions {
+  CommonOptions common;
+  std::string config, out;
+  bool resume = false, overwrite = false;
+  std::uint64_t epochs = 0;
+};
+
+Result<NetworkSessionOptions> session_options(const CommonOptions& common) {
+  NetworkSessionOptions options;
+  options.threads = common.threads;
+  if (!common.isa.empty()) {
+    LOOM_TRY(options.isa, isa_from_name(common.isa));
+  }
+  return options;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<std::uint64_t>(seconds + 0.5);
+  return s < 60 ? fmt::format("{}s", s) : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60) : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+}
+
+std::string metrics_text(const Metrics& m) {
+  if (m.has_classes()) return fmt::format("validation loss {:.4f}  accuracy {:.2f} %", m.loss(), 100 * m.accuracy());
+  return fmt::format("validation loss {:.6g}  mae {:.6g}  r2 {:.4f}", m.loss(), m.mae(), m.r2());
+}
+
+// A line per epoch, and on a terminal a bar between.
+class Reporter {
+ public:
+  Reporter(const CommonOptions& common, std::string verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)), verb_(std::move(verb)) {}
+
+  Result<Continue> operator()(const TrainProgress& p) {
+    if (p.event == TrainEvent::EpochBegin || (p.event == TrainEvent::BatchEnd && samples_ == 0)) epoch_start_ = std::chrono::steady_clock::now();
+    if (p.event == TrainEvent::BatchEnd) batch_done(p);
+    if (p.event == TrainEvent::EpochEnd) epoch_done(p);
+    return interrupted() ? Continue::stop : Continue::yes;
+  }
+
+ private:
+  void batch_done(const TrainProgress& p) {
+    samples_ += p.samples, ++done_;
+    smooth_ = done_ == 1 ? p.loss : 0.95 * smooth_ + 0.05 * p.loss;
+    if (p.report->skipped && !common_.quiet)
+      std::fprintf(stderr, "%sloom: step %llu skipped: %s\n", clear_, static_cast<unsigned long long>(p.step), p.report->why.c_str());
+    const double fraction = static_cast<double>(p.batch) / static_cast<double>(p.batches);
+    const double elapsed = seconds_since(start_), share = (static_cast<double>(p.epoch) + fraction) / static_cast<double>(p.epochs);
+    const double done = static_cast<double>(done_) / static_cast<double>(p.batches * p.epochs);
+    bar_->update(fraction, fmt::format("epoch {}/{}  loss {:.4f}  {:.0f} samples/s  ETA {}", p.epoch + 1, p.epochs, smooth_,
+                                       static_cast<double>(samples_) / std::max(elapsed, 1e-9), duration(elapsed * (1 - share) / std::max(done, 1e-9))));
+  }
+
+  void epoch_done(const TrainProgress& p) {
+    bar_.reset();
+    bar_ = std::make_unique<Progress>(verb_, common_.quiet);
+    if (common_.quiet || common_.json) return;
+    std::printf("epoch %llu/%llu  loss %.6f", static_cast<unsigned long long>(p.epoch + 1), static_cast<unsigned long long>(p.epochs), p.loss);
+    if (p.validation != nullptr) std::printf("  %s", metrics_text(*p.validation).c_str());
+    if (p.skipped > 0) std::printf("  (%llu batches skipped)", static_cast<unsigned long long>(p.skipped));
+    std::printf("  %s\n", duration(seconds_since(epoch_start_)).c_str());
+    std::fflush(stdout);
+  }
+
+  const CommonOptions& common_;
+  std::unique_ptr<Progress> bar_;
+  std::string verb_;
+  const char* clear_ = stderr_is_terminal() ? "\r\x1b[K" : "";
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), epoch_start_ = start_;
+  std::uint64_t samples_ = 0, done_ = 0;
+  double smooth_ = 0;
+};
+
+Result<int> run_train(const TrainOptions& o) {
+  LOOM_TRY(const std::string text, read_text_file(o.config));
+  const std::filesystem::path path(o.config);
+  auto config = parse_train_config(text, path.parent_path().string());
+  if (!config) return at(o.config, std::move(config).error());
+  if (o.epochs != 0) config->epochs = o.epochs, config->json["epochs"] = o.epochs;
+  RunOptions options;
+  options.out = o.out.empty() ? (path.parent_path() / (path.stem().string() + ".run")).string() : o.out;
+  options.resume = o.resume;
+  if (!o.resume && !o.overwrite && is_file(options.out + "/journal.jsonl"))
+    return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --out chooses another folder", options.out);
+  LOOM_TRY(options.session, session_options(o.common));
+  LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
+  watch_interrupts(nullptr);
+  if (!o.common.quiet) {
+    for (const std::string& warning : run->warnings()) std::fprintf(stderr, "loom: warning: %s\n", warning.c_str());
+    std::size_t parameters = 0;
+    for (const Parameter& p : run->trainer().parameters()) parameters += p.elements;
+    const DatasetInfo& data = run->data().training->info();
+    std::fprintf(stderr, "%zu parameters, %zu samples of %s, %zu to validate, %d threads%s\n", parameters, run->data().training_samples.size(),
+                 data.input.text().c_str(), run->data().validation_samples.size(), run->trainer().session().threads(),
+                 run->resumed() ? fmt::format(", resumed at step {}", run->trainer().state().steps).c_str() : "");
+  }
+  Reporter reporter(o.common, "training");
+  const auto start = std::chrono::steady_clock::now();
+  LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& p) { return reporter(p); }));
+  const double seconds = seconds_since(start);
+  if (o.common.json) {
+    Json out{{"run", options.out},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
+             {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"hash", to_hex(result.hash)}};
+    if (result.validation) out["validation"] = result.validation->to_json();
+    if (!result.message.empty()) out["message"] = result.message;
+    print_json(out);
+  } else if (!o.common.quiet) {
+    if (result.validation) std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
+    std::printf("%s  %llu steps in %s  hash %s\n", options.out.c_str(), static_cast<unsigned long long>(result.steps), duration(seconds).c_str(),
+                to_hex(result.hash).c_str());
+  }
+  if (result.stop_reason == "diverged") {
+    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n", result.message.c_str(), options.out.c_str());
+    return kFailed;
+  }
+  if (result.stop_reason == "stopped") {
+    std::fprintf(stderr, "loom: stopped at step %llu; loom train %s --resume goes on\n", static_cast<unsigned long long>(result.steps), o.config.c_str());
+    return kInterrupted;
+  }
+  return kOk;
+}
+
+struct ReplayOptions {
+  CommonOptions common;
+  std::string journal, folder;
+};
+
+Result<int> run_replay(const ReplayOptions& o) {
+  LOOM_TRY(const NetworkSessionOptions session, session_options(o.common));
+  watch_interrupts(nullptr);
+  CommonOptions silent = o.common;
+  silent.json = true;  // the bar alone
+  Reporter reporter(silent, "replaying");
+  const std::string journal = is_directory(o.journal) ? o.journal + "/journal.jsonl" : o.journal;
+  const auto report = replay(journal, o.folder, session, [&](const TrainProgress& p) { return reporter(p); });
+  if (!report && report.error().code == Code::Cancelled && interrupted()) return kInterrupted;
+  if (!report) return tl::make_unexpected(report.error());
+  if (o.common.json)
+    print_json({{"lines", report->lines}, {"steps", report->steps}, {"hash", to_hex(report->hash)}, {"pass", true}});
+  else
+    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report->lines), static_cast<unsigned long long>(report->steps),
+                to_hex(report->hash).c_str());
+  return kOk;
+}
+
+}  // namespace
+
+Run train_command(CLI::App& app) {
+  const auto o = std::make_shared<TrainOptions>();
+  app.add_option("CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
+  app.add_option("-o,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
+  app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
+  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
+  app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number());
+  add_common(app, o->common, false);
+  app.add_flag("--json", o->common.json, "Print the result as JSON");
+  return [o] { return finish(run_train(*o)); };
+}
+
+Run replay_command(CLI::App& app) {
+  const auto o = std::make_shared<ReplayOptions>();
+  app.add_option("JOURNAL", o->journal, "journal.jsonl of a run, or its folder")->required();
+  app.add_option("--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
+  add_common(app, o->common, false);
+  app.add_flag("--json", o->common.json, "Print the result as JSON");
+  return [o] { return finish(run_replay(*o)); };
+}
+
+}  // namespace loom::cli

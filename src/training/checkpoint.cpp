@@ -1,0 +1,247 @@
+#include "training/checkpoint.h"
+
+#include <bit>
+#include <cstring>
+
+#include "core/little_endian.h"
+#include "core/nearest.h"
+#include "io/entity/entity.h"
+#include "io/network_file.h"
+
+namespace loom {
+namespace {
+
+// Doubles as their bits: a state that goes through a decimal text would still be the same, but not at a glance.
+Json bits_of(double value) { return fmt::format("{:016x}", std::bit_cast<std::uint64_t>(value)); }
+
+Result<double> from_bits(const Json* value) {
+  const std::string* text = value == nullptr ? nullptr : as_string(*value);
+  std::uint64_t bits = 0;
+  if (text == nullptr || text->size() != 16) return fail(Code::CorruptData, "checkpoint: 16 hexadecimal digits expected");
+  for (const char c : *text) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return fail(Code::CorruptData, "checkpoint: 16 hexadecimal digits expected");
+    bits = bits << 4 | static_cast<std::uint64_t>(digit);
+  }
+  return std::bit_cast<double>(bits);
+}
+
+Result<std::uint64_t> whole(const Json& object, std::string_view key) {
+  const Json* value = find(object, key);
+  const auto n = value == nullptr ? std::nullopt : as_int(*value);
+  if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: {} is missing or no count", key);
+  return static_cast<std::uint64_t>(*n);
+}
+
+void append(std::vector<std::byte>& to, const void* values, std::size_t count, std::size_t each) {
+  const std::size_t at = to.size();
+  to.resize(at + count * each);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* from = static_cast<const std::byte*>(values) + i * each;
+    if (each == 4) {
+      std::uint32_t v;
+      std::memcpy(&v, from, 4);
+      store_le(to.data() + at + i * 4, v);
+    } else {
+      std::uint64_t v;
+      std::memcpy(&v, from, 8);
+      store_le(to.data() + at + i * 8, v);
+    }
+  }
+}
+
+void read_back(const std::byte* from, void* values, std::size_t count, std::size_t each) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* to = static_cast<std::byte*>(values) + i * each;
+    if (each == 4) {
+      const auto v = load_le<std::uint32_t>(from + i * 4);
+      std::memcpy(to, &v, 4);
+    } else {
+      const auto v = load_le<std::uint64_t>(from + i * 8);
+      std::memcpy(to, &v, 8);
+    }
+  }
+}
+
+Json state_json(const TrainerState& s) {
+  return {{"steps", s.steps},
+          {"optimizer_steps", s.optimizer_steps},
+          {"good_steps", s.good_steps},
+          {"skipped", s.skipped},
+          {"skipped_in_a_row", s.skipped_in_a_row},
+          {"loss_scale", bits_of(s.loss_scale)},
+          {"plateau",
+           {{"rate", bits_of(s.plateau.rate)},
+            {"best", bits_of(s.plateau.best)},
+            {"bad", s.plateau.bad},
+            {"cooldown_left", s.plateau.cooldown_left},
+            {"seen", s.plateau.seen}}}};
+}
+
+Result<TrainerState> state_from(const Json& json) {
+  TrainerState s;
+  LOOM_TRY(s.steps, whole(json, "steps"));
+  LOOM_TRY(s.optimizer_steps, whole(json, "optimizer_steps"));
+  LOOM_TRY(s.good_steps, whole(json, "good_steps"));
+  LOOM_TRY(s.skipped, whole(json, "skipped"));
+  LOOM_TRY(s.skipped_in_a_row, whole(json, "skipped_in_a_row"));
+  LOOM_TRY(s.loss_scale, from_bits(find(json, "loss_scale")));
+  const Json* plateau = find(json, "plateau");
+  if (plateau == nullptr) return fail(Code::CorruptData, "checkpoint: plateau is missing");
+  LOOM_TRY(s.plateau.rate, from_bits(find(*plateau, "rate")));
+  LOOM_TRY(s.plateau.best, from_bits(find(*plateau, "best")));
+  LOOM_TRY(s.plateau.bad, whole(*plateau, "bad"));
+  LOOM_TRY(s.plateau.cooldown_left, whole(*plateau, "cooldown_left"));
+  const Json* seen = find(*plateau, "seen");
+  s.plateau.seen = seen != nullptr && as_bool(*seen).value_or(false);
+  return s;
+}
+
+Json position_json(const RunPosition& p) {
+  Json history = Json::array();
+  for (const double loss : p.loss_history) history.push_back(bits_of(loss));
+  Json out{{"epoch", p.epoch},
+           {"samples", p.samples},
+           {"loss_sum", bits_of(p.loss_sum)},
+           {"loss_batches", p.loss_batches},
+           {"loss_history", std::move(history)},
+           {"validations", p.validations},
+           {"bad_validations", p.bad_validations}};
+  if (p.best) out["best"] = bits_of(*p.best);
+  return out;
+}
+
+Result<RunPosition> position_from(const Json& json) {
+  RunPosition p;
+  LOOM_TRY(p.epoch, whole(json, "epoch"));
+  LOOM_TRY(p.samples, whole(json, "samples"));
+  LOOM_TRY(p.loss_sum, from_bits(find(json, "loss_sum")));
+  LOOM_TRY(p.loss_batches, whole(json, "loss_batches"));
+  LOOM_TRY(p.validations, whole(json, "validations"));
+  LOOM_TRY(p.bad_validations, whole(json, "bad_validations"));
+  const Json* history = find(json, "loss_history");
+  if (history == nullptr || !history->is_array()) return fail(Code::CorruptData, "checkpoint: loss_history is missing");
+  for (const Json& loss : *history) {
+    LOOM_TRY(const double value, from_bits(&loss));
+    p.loss_history.push_back(value);
+  }
+  if (const Json* best = find(json, "best")) {
+    LOOM_TRY(p.best, from_bits(best));
+  }
+  return p;
+}
+
+}  // namespace
+
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config) {
+  LOOM_TRY(const std::vector<std::byte> network, network_to_entity(trainer.network(), {.keep_master = true}));
+  LOOM_TRY(const EntityReader reader, EntityReader::parse(network));
+  EntityWriter writer;
+  LOOM_TRY_VOID(writer.add_all(reader));
+  Json slots = Json::array();
+  std::vector<std::byte> bytes;
+  for (const Trainer::Slot& slot : trainer.slots()) {
+    const std::size_t elements = slot.values.rows * slot.values.cols, each = bytes_of(slot.values.element);
+    slots.push_back({{"name", slot.name}, {"elements", elements}, {"bytes", each}});
+    append(bytes, slot.values.data, elements, each);
+  }
+  Json pairs = Json::array();
+  for (const Lbfgs::Pair& pair : trainer.lbfgs_pairs()) {
+    pairs.push_back(pair.s.size());
+    append(bytes, pair.s.data(), pair.s.size(), 8);
+    append(bytes, pair.y.data(), pair.y.size(), 8);
+  }
+  const Json train{{"config", config}, {"state", state_json(trainer.state())}, {"position", position_json(position)}, {"slots", slots}, {"pairs", pairs}};
+  LOOM_TRY(std::string text, dump_canonical(train));
+  LOOM_TRY_VOID(writer.add_text("train", 0, 0, std::move(text)));
+  if (!bytes.empty()) LOOM_TRY_VOID(writer.add("optim", 0, 0, bytes));
+  LOOM_TRY_VOID(writer.write(path));
+  return {};
+}
+
+Result<Checkpoint> read_checkpoint(const std::string& path) {
+  LOOM_TRY(const EntityReader reader, EntityReader::open(path));
+  if (reader.find("train") == nullptr) return fail(Code::CorruptData, "{}: no checkpoint of a training: section \"train\" is missing", path);
+  LOOM_TRY(SpecResult loaded, load_network(path));
+  LOOM_TRY(const auto text, reader.section("train"));
+  auto train = parse_json({reinterpret_cast<const char*>(text.data()), text.size()});
+  if (!train) return at(path, std::move(train).error());
+  Checkpoint out{std::move(loaded.network), std::move(*train), {}};
+  if (reader.find("optim") != nullptr) {
+    LOOM_TRY(const auto bytes, reader.section("optim"));
+    out.optimizer.assign(bytes.begin(), bytes.end());
+  }
+  return out;
+}
+
+Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer) {
+  const Json *state = find(checkpoint.train, "state"), *position = find(checkpoint.train, "position"), *slots = find(checkpoint.train, "slots"),
+             *pairs = find(checkpoint.train, "pairs");
+  if (state == nullptr || position == nullptr || slots == nullptr || !slots->is_array() || pairs == nullptr || !pairs->is_array())
+    return fail(Code::CorruptData, "checkpoint: state, position, slots or pairs are missing");
+  const std::vector<Trainer::Slot> own = trainer.slots();
+  if (slots->size() != own.size()) return fail(Code::ShapeMismatch, "checkpoint: {} slots of an optimiser, this one has {}", slots->size(), own.size());
+  std::size_t at = 0;
+  const auto take = [&](std::size_t count, std::size_t each) -> Result<const std::byte*> {
+    if (count > (checkpoint.optimizer.size() - at) / each) return fail(Code::CorruptData, "checkpoint: the optimiser's section ends early");
+    const std::byte* from = checkpoint.optimizer.data() + at;
+    at += count * each;
+    return from;
+  };
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const Json& said = (*slots)[i];
+    const Json* name = find(said, "name");
+    LOOM_TRY(const std::uint64_t elements, whole(said, "elements"));
+    LOOM_TRY(const std::uint64_t each, whole(said, "bytes"));
+    const std::size_t want = own[i].values.rows * own[i].values.cols, want_each = bytes_of(own[i].values.element);
+    const std::string* text = name == nullptr ? nullptr : as_string(*name);
+    if (text == nullptr || *text != own[i].name || elements != want || each != want_each)
+      return fail(Code::ShapeMismatch, "checkpoint: slot {} of {} elements, the optimiser has {} of {}", text == nullptr ? "?" : printable(*text), elements,
+                  own[i].name, want);
+    LOOM_TRY(const std::byte* from, take(want, want_each));
+    read_back(from, own[i].values.data, want, want_each);
+  }
+  std::deque<Lbfgs::Pair> restored;
+  for (const Json& length : *pairs) {
+    const auto n = as_int(length);
+    if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: pairs hold no lengths");
+    Lbfgs::Pair pair;
+    for (std::vector<double>* part : {&pair.s, &pair.y}) {
+      LOOM_TRY(const std::byte* from, take(static_cast<std::size_t>(*n), 8));
+      part->resize(static_cast<std::size_t>(*n));
+      read_back(from, part->data(), part->size(), 8);
+    }
+    restored.push_back(std::move(pair));
+  }
+  if (at != checkpoint.optimizer.size()) return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots", checkpoint.optimizer.size() - at);
+  if (!restored.empty()) LOOM_TRY_VOID(trainer.restore_pairs(std::move(restored)));
+  LOOM_TRY(const TrainerState trainer_state, state_from(*state));
+  LOOM_TRY_VOID(trainer.restore(trainer_state));
+  return position_from(*position);
+}
+
+std::string first_difference(const Json& a, const Json& b, const std::string& pointer) {
+  if (a == b) return {};
+  if (a.is_object() && b.is_object()) {
+    for (const auto& [key, value] : a.items()) {
+      const Json* other = find(b, key);
+      if (other == nullptr) return fmt::format("{}/{} is missing in the second", pointer, key);
+      if (std::string found = first_difference(value, *other, pointer + "/" + key); !found.empty()) return found;
+    }
+    for (const auto& [key, value] : b.items())
+      if (find(a, key) == nullptr) return fmt::format("{}/{} is missing in the first", pointer, key);
+    return {};
+  }
+  if (a.is_array() && b.is_array() && a.size() == b.size()) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (std::string found = first_difference(a[i], b[i], fmt::format("{}/{}", pointer, i)); !found.empty()) return found;
+    return {};
+  }
+  const auto shown = [](const Json& value) {
+    std::string text = dump_json(value);
+    return text.size() > 60 ? text.substr(0, 57) + "..." : text;
+  };
+  return fmt::format("{}: {} and {}", pointer.empty() ? "/" : pointer, shown(a), shown(b));
+}
+
+}  // namespace loom

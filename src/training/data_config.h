@@ -1,0 +1,29 @@
+#pragma once
+// Where a training's samples come from: the "data" object of a config (docs/training.md has every key).
+
+#include <memory>
+
+#include "core/json.h"
+#include "data/pipeline/batches.h"
+#include "data/pipeline/normalise.h"
+
+namespace loom {
+
+// A data set as a config describes it. Paths are relative to `folder`.
+//   format   idx, csv, npy, npz, images, text
+//   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
+Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place);
+
+struct TrainingData {
+  std::unique_ptr<Dataset> training, held_out;   // held_out: a validation set of its own
+  std::vector<std::uint32_t> training_samples, validation_samples;  // of `training`, or of held_out where there is one
+  Normalisation normalisation;                   // fitted on the training samples
+  AugmentConfig augment;
+  const Dataset& validation_set() const { return held_out ? *held_out : *training; }
+  bool validates() const { return !validation_samples.empty(); }
+};
+
+// InvalidConfig, UnknownKey with the key; errors of the readers with their files.
+Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed);
+
+}  // namespace loom

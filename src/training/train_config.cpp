@@ -1,0 +1,206 @@
+#include "training/train_config.h"
+
+#include <array>
+
+#include "core/nearest.h"
+#include "learning/names.h"
+#include "training/config_reader.h"
+
+namespace loom {
+namespace {
+
+// A name alone, or an object with a name.
+class Named {
+ public:
+  Named(const Json* value, std::string place) : text_(value == nullptr ? nullptr : as_string(*value)), read(text_ != nullptr ? nullptr : value, std::move(place)) {}
+  void name(std::string& to) {
+    read("name", to);
+    if (text_ != nullptr) to = *text_;
+  }
+
+ private:
+  const std::string* text_;
+
+ public:
+  ConfigReader read;
+};
+
+Result<LossConfig> read_loss(const Json* json) {
+  LossConfig loss;
+  Named named(json, "loss");
+  named.name(loss.name);
+  ConfigReader& read = named.read;
+  read("delta", loss.delta);
+  read("label_smoothing", loss.label_smoothing);
+  read("ignore_index", loss.ignore_index);
+  read("class_weights", loss.class_weights);
+  read("heads", loss.heads);
+  read("temperature", loss.temperature);
+  LOOM_TRY_VOID(read.finish());
+  LOOM_TRY_VOID(Loss::create(loss));
+  return loss;
+}
+
+Result<void> read_optimizer(const Json* json, TrainerConfig& trainer) {
+  OptimizerConfig& o = trainer.optimizer;
+  Named named(json, "optimizer");
+  named.name(o.name);
+  ConfigReader& read = named.read;
+  read("learning_rate", trainer.schedule.learning_rate);
+  if (folded_name(o.name) == "lbfgs") {
+    std::size_t history = 10;
+    read("history", history, 1, 1000);
+    trainer.lbfgs_history = history;
+    o.name = "sgd";
+    return read.finish();
+  }
+  read("momentum", o.momentum);
+  read("dampening", o.dampening);
+  read("nesterov", o.nesterov);
+  read("beta1", o.beta1);
+  read("beta2", o.beta2);
+  read("alpha", o.alpha);
+  read("eps", o.eps);
+  read("amsgrad", o.amsgrad);
+  read("centered", o.centered);
+  read("weight_decay", o.weight_decay);
+  read("decay_vectors", o.decay_vectors);
+  LOOM_TRY_VOID(read.finish());
+  LOOM_TRY_VOID(Optimizer::create(o));
+  return {};
+}
+
+Result<void> read_schedule(const Json* json, TrainConfig& config) {
+  ScheduleConfig& s = config.trainer.schedule;
+  Named named(json, "schedule");
+  named.name(s.name);
+  ConfigReader& read = named.read;
+  std::string unit = "step";
+  read("unit", unit);
+  read("size", s.size);
+  config.schedule_total_given = read.member("total") != nullptr;
+  read("total", s.total);
+  read("milestones", s.milestones);
+  read("gamma", s.gamma);
+  read("start_factor", s.start_factor);
+  read("end_factor", s.end_factor);
+  read("power", s.power);
+  read("end", s.end);
+  read("min", s.min);
+  read("first_cycle", s.first_cycle);
+  read("cycle_mult", s.cycle_mult);
+  s.max = s.learning_rate;
+  read("max", s.max);
+  read("base", s.base);
+  read("pct", s.pct);
+  read("div", s.div);
+  read("final_div", s.final_div);
+  read("up", s.up);
+  read("down", s.down);
+  read("cyclic_mode", s.cyclic_mode);
+  read("warmup", s.warmup);
+  read("factor", s.factor);
+  read("threshold", s.threshold);
+  read("patience", s.patience);
+  read("cooldown", s.cooldown);
+  read("higher_is_better", s.higher_is_better);
+  read("warmup_steps", s.warmup_steps);
+  read("warmup_shape", s.warmup_shape);
+  read("warmup_factor", s.warmup_factor);
+  if (unit != "step" && unit != "epoch") read.fail("unit", "\"step\" or \"epoch\"");
+  config.trainer.schedule_by_epoch = unit == "epoch";
+  LOOM_TRY_VOID(read.finish());
+  LOOM_TRY_VOID(Schedule::create(s));
+  return {};
+}
+
+Result<EarlyStop> read_early_stop(const Json* json) {
+  EarlyStop stop;
+  if (json == nullptr) return stop;
+  stop.metric = "loss";
+  ConfigReader read(json, "early_stop");
+  std::string mode;
+  read("metric", stop.metric);
+  read("patience", stop.patience);
+  read("min_delta", stop.min_delta);
+  read("mode", mode);
+  read("restore_best", stop.restore_best);
+  constexpr std::array<std::string_view, 5> kMetrics = {"loss", "accuracy", "top_5", "mae", "r2"};
+  LOOM_TRY(const std::size_t metric, find_name("early_stop.metric", stop.metric, kMetrics));
+  stop.metric = kMetrics[metric];
+  stop.higher_is_better = mode.empty() ? stop.metric != "loss" && stop.metric != "mae" : mode == "max";
+  if (!mode.empty() && mode != "max" && mode != "min") read.fail("mode", "\"min\" or \"max\"");
+  LOOM_TRY_VOID(read.finish());
+  return stop;
+}
+
+Result<DType> type_named(const std::string& name) {
+  for (std::size_t i = 0; i < kNumTypes; ++i)
+    if (loom::name(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < kNumTypes; ++i) known.push_back(loom::name(static_cast<DType>(i)));
+  LOOM_TRY(const std::size_t found, find_name("dtype", name, known));
+  return static_cast<DType>(found);
+}
+
+}  // namespace
+
+Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder) {
+  LOOM_TRY(const Json json, parse_json(text));
+  return read_train_config(json, folder);
+}
+
+Result<TrainConfig> read_train_config(const Json& json, const std::string& folder) {
+  TrainConfig c;
+  c.json = json, c.folder = folder;
+  ConfigReader read(&json, "");
+  const Json* network = read.member("network");
+  const Json* data = read.member("data");
+  std::string dtype, mixed = "none";
+  read("seed", c.seed);
+  read("epochs", c.epochs, 1, 1'000'000);
+  read("batch_size", c.batch_size, 1, 1 << 24);
+  read("accumulate", c.accumulate, 1, 1 << 16);
+  read("micro_batch", c.trainer.micro_batch, 0, 1 << 24);
+  read("shuffle", c.shuffle);
+  read("drop_last", c.drop_last);
+  read("clip_norm", c.trainer.clip_norm);
+  read("clip_value", c.trainer.clip_value);
+  read("max_skipped", c.trainer.max_skipped, 1, 1'000'000);
+  read("dtype", dtype);
+  read("mixed", mixed);
+  const Json* checkpoint = read.member("checkpoint");
+  const Json* journal = read.member("journal");
+  c.trainer.schedule.learning_rate = 0.01;
+  read("learning_rate", c.trainer.schedule.learning_rate);
+  const Json* loss = read.member("loss");
+  const Json* optimizer = read.member("optimizer");
+  const Json* schedule = read.member("schedule");
+  const Json* early_stop = read.member("early_stop");
+  LOOM_TRY_VOID(read.finish());
+  if (network == nullptr || (!network->is_object() && !network->is_string()))
+    return fail(Code::InvalidConfig, "network: the path of a network, or its spec as an object, expected");
+  if (data == nullptr || !data->is_object()) return fail(Code::InvalidConfig, "data: an object with a format and paths expected");
+  c.network = *network, c.data = *data;
+  for (const double limit : {c.trainer.clip_norm, c.trainer.clip_value})
+    if (!(limit >= 0)) return fail(Code::InvalidConfig, "clip_norm, clip_value: {} given, 0 or more expected", limit);
+  if (!dtype.empty()) {
+    LOOM_TRY(c.dtype, type_named(dtype));
+  }
+  constexpr std::array<std::string_view, 4> kMixed = {"none", "bf16|bfloat16", "f16|float16", "fp8"};
+  LOOM_TRY(const std::size_t rounding, find_name("mixed", mixed, kMixed));
+  c.trainer.session.mixed = static_cast<Mixed>(rounding);
+  LOOM_TRY(c.trainer.loss, read_loss(loss));
+  LOOM_TRY_VOID(read_optimizer(optimizer, c.trainer));
+  LOOM_TRY_VOID(read_schedule(schedule, c));
+  LOOM_TRY(c.early_stop, read_early_stop(early_stop));
+  ConfigReader checkpoints(checkpoint, "checkpoint");
+  checkpoints("every_steps", c.checkpoint_steps);
+  LOOM_TRY_VOID(checkpoints.finish());
+  ConfigReader journals(journal, "journal");
+  journals("hash_every", c.hash_steps, 1);
+  LOOM_TRY_VOID(journals.finish());
+  return c;
+}
+
+}  // namespace loom

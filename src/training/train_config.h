@@ -1,0 +1,39 @@
+#pragma once
+// A training as a JSON file says it (docs/training.md lists every key). Unknown keys are errors.
+
+#include <optional>
+#include <string>
+
+#include "core/json.h"
+#include "dtypes/dtype.h"
+#include "training/trainer.h"
+
+namespace loom {
+
+struct EarlyStop {
+  std::string metric;               // empty: never; loss, accuracy, top_5, mae, r2 of the validation samples
+  std::uint64_t patience = 5;       // validations without a better value
+  double min_delta = 0;             // what counts as better
+  bool higher_is_better = false;
+  bool restore_best = true;         // the final weights are those of the best validation
+};
+
+struct TrainConfig {
+  Json json;                        // as it was given, for journals
+  std::string folder;               // relative paths start here
+  Json network, data;               // a path or a spec; engine 6 and training/data_config.h
+  std::uint64_t seed = 0, epochs = 10, batch_size = 32, accumulate = 1;
+  bool shuffle = false, drop_last = false;
+  std::optional<DType> dtype;       // matrices are trained in this type (QAT: the masters stay f32)
+  TrainerConfig trainer;
+  bool schedule_total_given = false;  // else the schedule spans the whole run
+  EarlyStop early_stop;
+  std::uint64_t checkpoint_steps = 0;  // besides the end of every epoch; 0: no others
+  std::uint64_t hash_steps = 100;      // steps between two weight hashes in the journal
+};
+
+// InvalidConfig, UnknownKey, UnknownName with the key's place; CorruptData for text that is no JSON.
+Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder);
+Result<TrainConfig> read_train_config(const Json& json, const std::string& folder);
+
+}  // namespace loom

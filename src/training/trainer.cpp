@@ -1,0 +1,356 @@
+#include "training/trainer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "core/fp_environment.h"
+#include "learning/clip.h"
+#include "ops/all.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+namespace {
+
+constexpr double kFirstLossScale = 65536, kLargestLossScale = 0x1p24;
+constexpr std::uint64_t kGoodSteps = 2000;  // before the loss scale is doubled (T-70)
+
+// Weights below a layer, with what its settings and those of its containers say about training.
+void visit_trained(const std::string& path, Layer& layer, bool trainable, double scale,
+                   const std::function<void(const std::string&, Weight&, bool, double)>& visit) {
+  trainable = trainable && layer.common.trainable;
+  scale *= layer.common.learning_rate_scale;
+  layer.visit_all_weights([&](Weight& w) { visit(path + "." + w.name(), w, trainable, scale); });
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(below.empty() ? path : path + "." + below, child, trainable, scale, visit); });
+}
+
+bool is_finite(const Exec& exec, ConstTensor x) {
+  const std::size_t n = x.rows * x.cols;
+  std::atomic<bool> bad{false};
+  with_element(x.element, [&]<class T>() {
+    for_elements(exec, n, [&](std::size_t at, std::size_t count) {
+      using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+      constexpr Bits kInfinite = sizeof(T) == 8 ? static_cast<Bits>(0x7ff0000000000000u) : static_cast<Bits>(0x7f800000u);
+      Bits found = 0;
+      for (std::size_t i = at; i < at + count; ++i) found |= static_cast<Bits>((std::bit_cast<Bits>(x.as<T>()[i]) & kInfinite) == kInfinite);
+      if (found != 0) bad.store(true, std::memory_order_relaxed);
+    });
+  });
+  return !bad.load();
+}
+
+// Finds where numbers stop being finite, for a message.
+class FiniteWatch final : public LayerWatch {
+ public:
+  explicit FiniteWatch(const Exec& exec) : exec_(exec) {}
+  void after_forward(const Layer& layer, const ConstView& /*x*/, const ConstView& y) override {
+    if (first == nullptr && !is_finite(exec_, y)) first = &layer;
+  }
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
+  const Layer* first = nullptr;
+
+ private:
+  const Exec& exec_;
+};
+
+ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
+  if (x.data == nullptr) return x;
+  std::vector<std::size_t> extents(x.shape.extents().begin(), x.shape.extents().end());
+  const std::size_t each = x.shape.elements() / extents[0];
+  extents[0] = count;
+  return {x.as<std::byte>() + first * each * bytes_of(x.element), *Shape::create(extents), x.element};
+}
+
+Samples part_of(const Samples& batch, std::size_t first, std::size_t count) {
+  const std::size_t labels = batch.classes.size() / batch.size();
+  return {part_of(batch.inputs, first, count), batch.classes.empty() ? batch.classes : batch.classes.subspan(first * labels, count * labels),
+          part_of(batch.values, first, count)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const TrainerConfig& config) {
+  LOOM_TRY(Loss loss, Loss::create(config.loss));
+  LOOM_TRY(Optimizer optimizer, Optimizer::create(config.optimizer));
+  LOOM_TRY(Schedule schedule, Schedule::create(config.schedule));
+  if (config.session.mixed != Mixed::none && network.settings.activations == Element::f64)
+    return fail(Code::Unsupported, "mixed precision: the network computes in f64");
+  std::unique_ptr<Trainer> t(new Trainer(network, config, std::move(loss), std::move(optimizer), std::move(schedule)));
+  if (config.lbfgs_history) {
+    LOOM_TRY(t->lbfgs_, Lbfgs::create(*config.lbfgs_history));
+  }
+  LOOM_TRY_VOID(t->collect_parameters());
+  NetworkSessionOptions session = config.session;
+  session.backward = true;
+  LOOM_TRY(t->session_, NetworkSession::create(network, session));
+  if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
+  return t;
+}
+
+Result<void> Trainer::collect_parameters() {
+  std::vector<Parameter> parameters;
+  std::optional<Error> error;
+  for (std::size_t i = 0; i < network_->num_cells(); ++i) {
+    if (!network_->cell(i).layer) continue;
+    visit_trained(Network::path(i), *network_->cell(i).layer, true, 1, [&](const std::string& path, Weight& w, bool trainable, double scale) {
+      if (error || w.is_tied() || w.role() == WeightRole::Statistic) return;
+      if (!trainable) w.freeze(true);
+      if (w.is_frozen()) return;
+      if (!w.has_master()) {
+        error = Error{Code::InvalidArgument, path + ": its master was released; ensure_master() decodes one"};
+        return;
+      }
+      parameters.push_back({path, w.elements(), network_->settings.activations, w.shape().rank() == 1, scale});
+      weights_.push_back(&w);
+    });
+  }
+  if (error) return tl::make_unexpected(*std::move(error));
+  if (weights_.empty()) return fail(Code::InvalidArgument, "the network has no weight to train");
+  // Gradients and state have the element of the sums; masters of float64 weights are f64 whatever that is.
+  for (std::size_t p = 0; p < weights_.size(); ++p) {
+    const Tensor master = weights_[p]->master_for_update();
+    if (master.element != parameters[p].element)
+      return fail(Code::Unsupported, "{}: a master of {} in a network that computes in {}", parameters[p].path, master.element == Element::f64 ? "f64" : "f32",
+                  parameters[p].element == Element::f64 ? "f64" : "f32");
+  }
+  masters_.resize(weights_.size()), gradients_.resize(weights_.size()), const_gradients_.resize(weights_.size());
+  return optimizer_.prepare(std::move(parameters));
+}
+
+Result<void> Trainer::make_room(std::size_t& have, std::size_t bytes, Buffer& memory) {
+  if (have >= bytes) return {};
+  LOOM_TRY(memory, Buffer::create(bytes));
+  have = bytes;
+  return {};
+}
+
+// Inputs and values in the network's element type, the class ids of losses that take them.
+Result<Samples> Trainer::in_element(const Samples& batch) {
+  Samples out = batch;
+  if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0) return fail(Code::InvalidArgument, "a batch without inputs");
+  if (session_->element() == Element::f32) return out;
+  const auto widen = [&](ConstView& view, Buffer& memory) -> Result<void> {
+    if (view.data == nullptr || view.element == Element::f64) return {};
+    std::size_t have = memory.size();
+    LOOM_TRY_VOID(make_room(have, view.shape.elements() * sizeof(double), memory));
+    std::copy_n(view.as<float>(), view.shape.elements(), memory.as<double>());
+    view = {memory.data(), view.shape, Element::f64};
+    return {};
+  };
+  LOOM_TRY_VOID(widen(out.inputs, wide_inputs_));
+  LOOM_TRY_VOID(widen(out.values, wide_values_));
+  return out;
+}
+
+// Of an output without data only shapes and classes are meant: what count() reads.
+Result<LossCall> Trainer::loss_call(const Samples& batch, const ConstView& output) {
+  LossCall call{.output = output};
+  if (batch.classes.empty()) {
+    if (batch.values.data == nullptr || batch.values.shape.elements() != output.shape.elements())
+      return fail(Code::ShapeMismatch, "targets {} for an output of shape {}", batch.values.shape.text(), output.shape.text());
+    call.target = {batch.values.data, output.shape, batch.values.element};
+    return call;
+  }
+  const std::size_t rows = output.shape.rows(), classes = output.shape.cols();
+  if (loss_.takes_classes()) {
+    classes_.assign(batch.classes.begin(), batch.classes.end());
+    call.classes = classes_;
+    return call;
+  }
+  if (batch.classes.size() != rows) return fail(Code::ShapeMismatch, "{} class targets for an output of shape {}", batch.classes.size(), output.shape.text());
+  if (output.data == nullptr) return call;
+  std::size_t have = one_hot_.size();
+  LOOM_TRY_VOID(make_room(have, output.shape.elements() * bytes_of(output.element), one_hot_));
+  std::memset(one_hot_.data(), 0, output.shape.elements() * bytes_of(output.element));
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto c = static_cast<std::size_t>(batch.classes[r]);
+    if (batch.classes[r] < 0 || c >= classes) return fail(Code::IndexOutOfRange, "row {}: class {} of {}", r, batch.classes[r], classes);
+    with_element(output.element, [&]<class T>() { one_hot_.as<T>()[r * classes + c] = T{1}; });
+  }
+  call.target = {one_hot_.data(), output.shape, output.element};
+  return call;
+}
+
+Result<double> Trainer::joint_count(const Samples& batch) {
+  LOOM_TRY(const Shape shape, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
+  LOOM_TRY(const LossCall call, loss_call(batch, {nullptr, shape, session_->element()}));
+  if (loss_.takes_classes() && !batch.classes.empty())
+    for (const std::int32_t c : batch.classes)
+      if (c >= 0 && static_cast<std::size_t>(c) >= shape.cols())
+        return fail(Code::IndexOutOfRange, "class {} in the targets, the output has {}", c, shape.cols());
+  return loss_.count(call);
+}
+
+// Forward, loss and backward of samples [first, first + part.size()) of a batch; gradients are added to the session's.
+Result<double> Trainer::run_part(const Samples& part, std::size_t first, double joint) {
+  PassExtras extras;
+  extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
+  LOOM_TRY(const ConstView y, session_->forward(part.inputs, extras));
+  LOOM_TRY(LossCall call, loss_call(part, y));
+  std::size_t have = dy_.size();
+  LOOM_TRY_VOID(make_room(have, y.shape.elements() * bytes_of(y.element), dy_));
+  const View dy{dy_.data(), y.shape, y.element};
+  call.gradient = dy, call.joint_count = joint;
+  if (!(batch_shape_ == y.shape)) {
+    arena_ = Arena::measuring();
+    LOOM_TRY_VOID(loss_.evaluate(exec(), call));
+    LOOM_TRY(arena_, Arena::create(std::max(arena_.peak(), weights_.size() * sizeof(double)) + 64));  // clip_norm takes a sum per weight
+    batch_shape_ = y.shape;
+  }
+  arena_.rewind(0);
+  const Exec now = exec();
+  LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
+  if (state_.loss_scale != 1) scale(now, dy, state_.loss_scale, dy);
+  round_gradients(now, dy, config_.session.mixed);
+  const double gates = session_->gate_loss();
+  LOOM_TRY_VOID(session_->backward(dy));
+  return loss.value + gates;
+}
+
+// Gradients of the mean loss over the batch; the loss itself is the result.
+Result<double> Trainer::gradients(const Samples& batch) {
+  session_->gradients().clear();
+  LOOM_TRY(const double joint, joint_count(batch));
+  const std::size_t samples = batch.size(), each = config_.micro_batch == 0 ? samples : std::min(config_.micro_batch, samples);
+  double loss = 0;
+  for (std::size_t first = 0; first < samples; first += each) {
+    const std::size_t count = std::min(each, samples - first);
+    LOOM_TRY(const double part, run_part(each == samples ? batch : part_of(batch, first, count), first, joint));
+    loss += part;
+  }
+  list_gradients();
+  return loss;
+}
+
+void Trainer::list_gradients() {
+  for (std::size_t p = 0; p < weights_.size(); ++p) {
+    gradients_[p] = {session_->gradients().of(*weights_[p]), weights_[p]->rows(), weights_[p]->cols(), session_->element()};
+    const_gradients_[p] = gradients_[p];
+    masters_[p] = weights_[p]->master_for_update();
+  }
+}
+
+Result<void> Trainer::commit() {
+  for (std::size_t p = 0; p < weights_.size(); ++p)
+    if (auto done = weights_[p]->commit_update(session_->pool()); !done)
+      return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().message, state_.steps, learning_rate());
+  return {};
+}
+
+double Trainer::learning_rate() const { return schedule_.rate(config_.schedule_by_epoch ? epoch_ : state_.steps); }
+
+Result<StepReport> Trainer::step(const Samples& given) {
+  const FpEnvironment environment;
+  if (state_.skipped_in_a_row >= config_.max_skipped)
+    return fail(Code::InvalidState, "training diverged: {} batches in a row were not finite", state_.skipped_in_a_row);
+  LOOM_TRY(const Samples batch, in_element(given));
+  StepReport report;
+  report.learning_rate = learning_rate();
+  if (lbfgs_) return lbfgs_step(batch, std::move(report));
+  auto loss = gradients(batch);
+  if (!loss && loss.error().code != Code::NonFinite) return tl::make_unexpected(std::move(loss).error());
+  const Exec now = exec();
+  bool fine = loss && std::isfinite(*loss);
+  report.loss = loss ? *loss : std::numeric_limits<double>::quiet_NaN();
+  if (fine && state_.loss_scale != 1)
+    for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
+  if (fine && config_.clip_norm > 0) {
+    LOOM_TRY(report.gradient_norm, clip_norm(now, gradients_, config_.clip_norm));
+    fine = std::isfinite(report.gradient_norm);
+  } else {
+    for (const ConstTensor& g : const_gradients_) fine = fine && is_finite(now, g);
+  }
+  if (!fine) {
+    report.skipped = true;
+    report.why = loss ? first_bad_layer(batch) : loss.error().message;
+    ++state_.skipped, ++state_.skipped_in_a_row, state_.good_steps = 0;
+    if (config_.session.mixed == Mixed::f16) state_.loss_scale = std::max(1.0, state_.loss_scale / 2);
+    ++state_.steps;
+    return report;
+  }
+  if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
+  LOOM_TRY_VOID(optimizer_.step(now, masters_, const_gradients_, report.learning_rate));
+  LOOM_TRY_VOID(commit());
+  state_.skipped_in_a_row = 0;
+  ++state_.steps;
+  if (config_.session.mixed == Mixed::f16 && ++state_.good_steps == kGoodSteps) {
+    state_.loss_scale = std::min(kLargestLossScale, state_.loss_scale * 2);
+    state_.good_steps = 0;
+  }
+  return report;
+}
+
+Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) {
+  LOOM_TRY(report.loss, gradients(batch));
+  LOOM_TRY(const Lbfgs::Outcome outcome, lbfgs_->step(masters_, const_gradients_, report.learning_rate, [&]() -> Result<double> {
+    LOOM_TRY_VOID(commit());
+    return gradients(batch);
+  }));
+  LOOM_TRY_VOID(commit());
+  report.loss = outcome.loss;
+  ++state_.steps;
+  return report;
+}
+
+// Where a forward of this batch stops being finite.
+std::string Trainer::first_bad_layer(const Samples& batch) {
+  const Exec now = exec();
+  FiniteWatch watch(now);
+  session_->watch(&watch);
+  const auto ran = session_->forward(batch.inputs);
+  session_->watch(nullptr);
+  if (!ran) return ran.error().message;
+  if (watch.first == nullptr) return "the gradient or the loss is not finite; every layer's output is";
+  std::string place = "a layer";
+  for (std::size_t i = 0; i < network_->num_cells(); ++i)
+    if (network_->cell(i).layer)
+      visit_layers(Network::path(i), *network_->cell(i).layer, [&](const std::string& path, Layer& layer) {
+        if (&layer == watch.first) place = fmt::format("{} ({})", path, layer.kind());
+      });
+  return fmt::format("the output of {} is not finite", place);
+}
+
+Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
+  const FpEnvironment environment;
+  LOOM_TRY(const Samples batch, in_element(given));
+  LOOM_TRY(const ConstView y, session_->forward(batch.inputs));
+  LOOM_TRY(const LossCall call, loss_call(batch, y));
+  Arena scratch = Arena::measuring();
+  const Exec rehearsal{session_->pool(), session_->kernels(), scratch};
+  LOOM_TRY_VOID(loss_.evaluate(rehearsal, call));
+  LOOM_TRY(Arena memory, Arena::create(std::max<std::size_t>(scratch.peak(), 64)));
+  const Exec now{session_->pool(), session_->kernels(), memory};
+  LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
+  return Evaluation{y, loss};
+}
+
+const TrainerState& Trainer::state() {
+  state_.plateau = schedule_.plateau();
+  state_.optimizer_steps = optimizer_.steps();
+  return state_;
+}
+
+Result<void> Trainer::restore(const TrainerState& state) {
+  LOOM_TRY_VOID(schedule_.restore(state.plateau));
+  if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale)) return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
+  state_ = state;
+  optimizer_.set_steps(state.optimizer_steps);
+  return {};
+}
+
+std::vector<Trainer::Slot> Trainer::slots() const {
+  std::vector<Slot> out;
+  for (std::size_t p = 0; p < weights_.size(); ++p)
+    for (const OptimizerSlot& slot : optimizer_.slots(p)) out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
+  return out;
+}
+
+std::size_t Trainer::resident_bytes() const {
+  std::size_t bytes = session_->scratch_bytes() + dy_.size() + arena_.size();
+  for (const Slot& slot : slots()) bytes += slot.values.bytes();
+  for (const Weight* w : weights_) bytes += w->elements() * bytes_of(session_->element());
+  return bytes;
+}
+
+}  // namespace loom

@@ -1,0 +1,124 @@
+#pragma once
+// One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew. The bits of the weights
+// after a step are a function of the weights before it, the batch and the configuration: not of threads, instruction sets or how the
+// batch was cut into micro-batches.
+
+#include <memory>
+#include <optional>
+
+#include "learning/lbfgs.h"
+#include "learning/loss.h"
+#include "learning/optimizer.h"
+#include "learning/schedule.h"
+#include "network/network_session.h"
+
+namespace loom {
+
+struct TrainerConfig {
+  LossConfig loss;
+  OptimizerConfig optimizer;
+  std::optional<std::size_t> lbfgs_history;  // L-BFGS over each batch in place of `optimizer`
+  ScheduleConfig schedule;
+  bool schedule_by_epoch = false;
+  double clip_norm = 0, clip_value = 0;      // 0: off (T-40)
+  std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. The same bits, less memory
+  std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
+  NetworkSessionOptions session;             // `backward` is set here
+};
+
+// Samples in memory. Classes for the losses that take them (others see one-hot rows), or target values.
+struct Samples {
+  ConstView inputs;                       // [B, ...]; f32 is widened for networks of f64
+  std::span<const std::int32_t> classes;  // [B, ...] of class ids
+  ConstView values;                       // as many per sample as the output has
+  std::size_t size() const { return inputs.shape[0]; }
+};
+
+struct StepReport {
+  double loss = 0, learning_rate = 0, gradient_norm = 0;  // the norm is measured only where clip_norm asks for it
+  bool skipped = false;                                   // loss or gradient was not finite: the weights are as before
+  std::string why;                                        // of a skipped step: what was not finite first
+};
+
+// Everything between two steps beside the weights and the optimiser's slots.
+struct TrainerState {
+  std::uint64_t steps = 0, optimizer_steps = 0, good_steps = 0;  // good ones since the loss scale changed
+  std::size_t skipped = 0, skipped_in_a_row = 0;
+  double loss_scale = 1;
+  PlateauState plateau;
+};
+
+class Trainer {
+ public:
+  // Of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and nobody else may run it meanwhile.
+  // Layers with `trainable` false, and what stands inside them, keep their weights (T-06). InvalidConfig, UnknownName from losses,
+  // optimisers and schedules; InvalidArgument for a network without a weight to train or without masters; Unsupported for mixed precision of
+  // a network that computes in f64.
+  static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
+
+  // One update from one batch. InvalidState after max_skipped batches in a row that were not finite; ShapeMismatch, Cancelled.
+  Result<StepReport> step(const Samples& batch);
+  // Inference (T-05): the output of [B, ...] and its loss; nothing changes. The view is valid until the next call.
+  struct Evaluation {
+    ConstView output;
+    LossValue loss;
+  };
+  Result<Evaluation> evaluate(const Samples& batch);
+
+  // The rate of the coming step.
+  double learning_rate() const;
+  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+  void observe(double metric) { schedule_.observe(metric); }  // plateau
+
+  const TrainerState& state();
+  Result<void> restore(const TrainerState& state);
+  // Optimiser state by name, "layers.0.weight.m", readable and writable, in path order.
+  struct Slot {
+    std::string name;
+    Tensor values;
+  };
+  std::vector<Slot> slots() const;
+  std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
+  Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs) { return lbfgs_->restore(std::move(pairs)); }
+
+  NetworkSession& session() { return *session_; }
+  const Network& network() const { return *network_; }
+  std::span<const Parameter> parameters() const { return optimizer_.parameters(); }
+  // What training keeps beside the weights: activations, gradients, optimiser state.
+  std::size_t resident_bytes() const;
+
+ private:
+  Trainer(Network& network, const TrainerConfig& config, Loss loss, Optimizer optimizer, Schedule schedule)
+      : network_(&network), config_(config), loss_(std::move(loss)), optimizer_(std::move(optimizer)), schedule_(std::move(schedule)) {}
+  Result<void> collect_parameters();
+  Exec exec() { return {session_->pool(), session_->kernels(), arena_, &session_->cancel(), Activations::int16}; }
+  Result<LossCall> loss_call(const Samples& batch, const ConstView& output);
+  Result<Samples> in_element(const Samples& batch);
+  Result<void> make_room(std::size_t& have, std::size_t bytes, Buffer& memory);
+  Result<double> gradients(const Samples& batch);
+  Result<double> run_part(const Samples& part, std::size_t first, double joint_count);
+  Result<double> joint_count(const Samples& batch);
+  Result<void> commit();
+  Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
+  std::string first_bad_layer(const Samples& batch);
+  void list_gradients();
+
+  Network* network_;
+  TrainerConfig config_;
+  Loss loss_;
+  Optimizer optimizer_;
+  Schedule schedule_;
+  std::optional<Lbfgs> lbfgs_;
+  std::unique_ptr<NetworkSession> session_;
+  std::vector<Weight*> weights_;              // by parameter
+  std::vector<Tensor> masters_, gradients_;
+  std::vector<ConstTensor> const_gradients_;
+  std::vector<std::int64_t> classes_;
+  Arena arena_;
+  Buffer dy_, one_hot_, wide_inputs_, wide_values_;
+  Shape batch_shape_;
+  TrainerState state_;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace loom

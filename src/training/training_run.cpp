@@ -1,0 +1,321 @@
+#include "training/training_run.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/checked.h"
+#include "core/file.h"
+#include "core/nearest.h"
+#include "core/numerics_version.h"
+#include "io/network_file.h"
+#include "training/weight_hash.h"
+
+namespace loom {
+namespace {
+
+// Without what may change between the parts of one run.
+Json comparable(Json config) {
+  config.erase("epochs");
+  return config;
+}
+
+std::string joined(const std::string& folder, const std::string& path) {
+  return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
+}
+
+Json data_line(const Dataset& data, std::size_t samples) {
+  return {{"source", data.info().source}, {"sha256", to_hex(data.info().sha256)}, {"samples", samples}};
+}
+
+Result<void> make_folder(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed && !is_directory(path)) return fail(Code::IoError, "{}: {}", path, failed.message());
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, const RunOptions& options) {
+  std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(config), options));
+  LOOM_TRY(run->data_, open_training_data(run->config_.data, run->config_.folder, run->config_.seed));
+  if (options.resume && !options.out.empty() && is_file(run->file("checkpoint.entity"))) {
+    LOOM_TRY_VOID(run->open_checkpoint());
+  } else {
+    LOOM_TRY_VOID(run->open_network());
+  }
+  LOOM_TRY_VOID(run->start_trainer());
+  return run;
+}
+
+Result<void> TrainingRun::open_network() {
+  const std::string* path = as_string(config_.network);
+  LOOM_TRY(SpecResult loaded, path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network));
+  warnings_ = std::move(loaded.warnings);
+  network_ = std::make_unique<Network>(std::move(loaded.network));
+  if (config_.dtype) LOOM_TRY_VOID(network_->morph_all(*config_.dtype));
+  std::optional<Error> error;
+  network_->visit_weights([&](const std::string& place, Weight& w, Layer&) {
+    if (error || w.has_master()) return;
+    if (auto done = w.ensure_master(); !done) error = Error{done.error().code, place + ": " + done.error().message};
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return {};
+}
+
+Result<void> TrainingRun::open_checkpoint() {
+  LOOM_TRY(checkpoint_, read_checkpoint(file("checkpoint.entity")));
+  const Json* config = find(checkpoint_->train, "config");
+  if (config == nullptr) return fail(Code::CorruptData, "{}: config is missing", file("checkpoint.entity"));
+  if (const std::string differs = first_difference(comparable(*config), comparable(config_.json)); !differs.empty())
+    return fail(Code::InvalidConfig, "{}: the checkpoint belongs to another training: {}", file("checkpoint.entity"), differs);
+  network_ = std::make_unique<Network>(std::move(checkpoint_->network));
+  resumed_ = true;
+  return {};
+}
+
+Result<void> TrainingRun::start_trainer() {
+  const DatasetInfo& about = data_.training->info();
+  const BatchConfig batches{.batch_size = config_.batch_size * config_.accumulate,
+                            .shuffle = config_.shuffle,
+                            .drop_last = config_.drop_last,
+                            .seed = config_.seed,
+                            .augment = data_.augment};
+  LOOM_TRY(batches_, Batches::create(*data_.training, data_.training_samples, batches, data_.normalisation));
+  if (batches_->batches() == 0) return fail(Code::InvalidConfig, "{}: {} samples make no batch of {}", about.source, data_.training_samples.size(), batches.batch_size);
+  if (data_.validates()) {
+    BatchConfig whole;
+    whole.batch_size = config_.batch_size;
+    LOOM_TRY(validation_, Batches::create(data_.validation_set(), data_.validation_samples, whole, data_.normalisation));
+  }
+  // A network that names its input takes samples of as many elements.
+  sample_shape_ = batches_->input_shape();
+  if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements()) sample_shape_ = *wanted;
+  LOOM_TRY_VOID(network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))));
+
+  TrainerConfig trainer = config_.trainer;
+  const Mixed mixed = trainer.session.mixed;
+  trainer.session = options_.session;
+  trainer.session.mixed = mixed;
+  if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
+  if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
+  LOOM_TRY(trainer_, Trainer::create(*network_, trainer));
+  const std::size_t last = network_->num_cells();
+  for (std::size_t i = last; i-- > 0;)
+    if (network_->cell(i).runs()) {
+      if (folded_name(trainer.loss.name) == "softmaxcrossentropy" && network_->cell(i).layer->last_operation().kind() == "softmax")
+        warnings_.push_back("softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
+      if (trainer.loss.name == "crossentropy" && network_->cell(i).layer->last_operation().kind() == "softmax")
+        warnings_.push_back("crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is exact and faster");
+      break;
+    }
+  if (checkpoint_) {
+    LOOM_TRY(position_, restore_trainer(*checkpoint_, *trainer_));
+    checkpoint_.reset();
+  }
+  return {};
+}
+
+Result<Samples> TrainingRun::samples_of(const Batch& batch) {
+  Samples samples;
+  samples.inputs = {batch.inputs.data(), Network::with_batch(sample_shape_, batch.size), Element::f32};
+  if (!batch.labels.empty())
+    samples.classes = batch.labels;
+  else
+    samples.values = {batch.values.data(), Network::with_batch(data_.training->info().target, batch.size), Element::f32};
+  return samples;
+}
+
+Result<Continue> TrainingRun::tell(const Callback& callback, TrainProgress progress) {
+  if (!callback) return Continue::yes;
+  progress.epoch = position_.epoch, progress.epochs = config_.epochs;
+  progress.step = trainer_->state().steps, progress.skipped = trainer_->state().skipped;
+  progress.batches = batches_->batches();
+  progress.batch = ceil_div(position_.samples, config_.batch_size * config_.accumulate);
+  return callback(progress);
+}
+
+Result<void> TrainingRun::write_line(Json line) {
+  if (on_journal_) LOOM_TRY_VOID(on_journal_(line));
+  if (!journal_.is_open()) return {};
+  return journal_.write(line);
+}
+
+Result<void> TrainingRun::begin_journal() {
+  if (!options_.out.empty()) {
+    LOOM_TRY_VOID(make_folder(options_.out));
+    if (resumed_) {
+      LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), trainer_->state().steps));
+      return {};
+    }
+    const std::string config = dump_json(config_.json, 2) + "\n";
+    LOOM_TRY_VOID(write_file_atomically(file("config.json"), std::as_bytes(std::span(config))));
+    LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
+  }
+  Json data = Json::array();
+  data.push_back(data_line(*data_.training, data_.training_samples.size()));
+  if (data_.held_out) data.push_back(data_line(*data_.held_out, data_.validation_samples.size()));
+  std::size_t parameters = 0;
+  for (const Parameter& p : trainer_->parameters()) parameters += p.elements;
+  return write_line({{"event", "start"},
+                     {"numerics_version", kNumericsVersion},
+                     {"config", config_.json},
+                     {"folder", config_.folder},
+                     {"data", std::move(data)},
+                     {"parameters", parameters},
+                     {"hash", to_hex(weight_hash(*network_))}});
+}
+
+Result<TrainResult> TrainingRun::run(const Callback& callback) {
+  LOOM_TRY_VOID(begin_journal());
+  TrainResult result;
+  result.stop_reason = "finished";
+  LOOM_TRY(Continue going, tell(callback, {.event = TrainEvent::TrainBegin}));
+  if (!resumed_ && !options_.out.empty()) LOOM_TRY_VOID(save_state());
+  while (going == Continue::yes && position_.epoch < config_.epochs) {
+    LOOM_TRY(going, epoch(callback, result));
+  }
+  if (going == Continue::stop && result.stop_reason == "finished") result.stop_reason = "stopped";
+  LOOM_TRY_VOID(finish(result));
+  LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::TrainEnd, .loss = result.final_loss}));
+  return result;
+}
+
+Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& result) {
+  LOOM_TRY_VOID(batches_->seek(static_cast<std::uint32_t>(position_.epoch), position_.samples));
+  trainer_->set_epoch(position_.epoch);
+  if (position_.samples == 0) {
+    LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::EpochBegin}));
+    if (going == Continue::stop) return Continue::stop;
+  }
+  Batch batch;
+  for (;;) {
+    LOOM_TRY(const bool more, batches_->next(batch));
+    if (!more) break;
+    LOOM_TRY(const Continue before, tell(callback, {.event = TrainEvent::BatchBegin, .samples = batch.size}));
+    if (before == Continue::stop) return Continue::stop;
+    LOOM_TRY(const Samples samples, samples_of(batch));
+    auto step = trainer_->step(samples);
+    if (!step && step.error().code == Code::NonFinite) {
+      result.stop_reason = "diverged", result.message = step.error().message;
+      return Continue::stop;
+    }
+    if (!step) return tl::make_unexpected(std::move(step).error());
+    position_.samples = batches_->position();
+    if (!step->skipped) position_.loss_sum += step->loss, ++position_.loss_batches;
+    const std::uint64_t steps = trainer_->state().steps;
+    const bool ended = position_.samples == batches_->samples();
+    if (steps % config_.hash_steps == 0) {
+      LOOM_TRY_VOID(write_line({{"event", "steps"},
+                                {"step", steps},
+                                {"epoch", position_.epoch + 1},
+                                {"loss", step->loss},
+                                {"learning_rate", step->learning_rate},
+                                {"hash", to_hex(weight_hash(*network_))}}));
+    }
+    if (config_.checkpoint_steps != 0 && steps % config_.checkpoint_steps == 0 && !ended && !options_.out.empty()) {
+      LOOM_TRY_VOID(save_state());
+      LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
+    }
+    LOOM_TRY(const Continue going,
+             tell(callback, {.event = TrainEvent::BatchEnd, .samples = batch.size, .loss = step->loss, .learning_rate = step->learning_rate, .report = &*step}));
+    if (trainer_->state().skipped_in_a_row >= config_.trainer.max_skipped) {
+      result.stop_reason = "diverged";
+      result.message = fmt::format("{} batches in a row up to step {} were not finite: {} (learning rate {})", config_.trainer.max_skipped, steps, step->why, step->learning_rate);
+      return Continue::stop;
+    }
+    if (going == Continue::stop) return Continue::stop;
+  }
+  return end_epoch(callback, result);
+}
+
+Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& result) {
+  const double loss = position_.loss_batches == 0 ? std::numeric_limits<double>::quiet_NaN() : position_.loss_sum / static_cast<double>(position_.loss_batches);
+  position_.loss_history.push_back(loss);
+  Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
+  line["loss"] = std::isfinite(loss) ? Json(loss) : Json();
+  bool early = false;
+  std::optional<Metrics> metrics;
+  if (validation_) {
+    LOOM_TRY(metrics, validate());
+    line["validation"] = metrics->to_json();
+    LOOM_TRY(early, stops_early(*metrics));
+    LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::ValidationEnd, .loss = loss, .validation = &*metrics}));
+  }
+  trainer_->observe(metrics ? metrics->loss() : loss);
+  line["skipped"] = trainer_->state().skipped;
+  line["hash"] = to_hex(weight_hash(*network_));
+  LOOM_TRY_VOID(write_line(std::move(line)));
+  LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
+  ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
+  if (!options_.out.empty()) {
+    LOOM_TRY_VOID(save_state());
+    LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
+  }
+  if (early) result.stop_reason = "early_stop";
+  return early ? Continue::stop : going;
+}
+
+Result<Metrics> TrainingRun::validate() {
+  Metrics metrics;
+  LOOM_TRY_VOID(validation_->seek(0, 0));
+  Batch batch;
+  for (;;) {
+    LOOM_TRY(const bool more, validation_->next(batch));
+    if (!more) break;
+    LOOM_TRY(const Samples samples, samples_of(batch));
+    LOOM_TRY(const Trainer::Evaluation evaluated, trainer_->evaluate(samples));
+    metrics.add(evaluated.output, samples, evaluated.loss);
+  }
+  return metrics;
+}
+
+Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
+  const EarlyStop& rule = config_.early_stop;
+  ++position_.validations;
+  if (rule.metric.empty()) return false;
+  const double value = metrics.named(rule.metric);
+  const bool better = !position_.best || (rule.higher_is_better ? value > *position_.best + rule.min_delta : value < *position_.best - rule.min_delta);
+  if (std::isfinite(value) && better) {
+    position_.best = value, position_.bad_validations = 0;
+    if (!options_.out.empty()) LOOM_TRY_VOID(save_network(file("best.entity"), *network_, {.keep_master = true}));
+    return false;
+  }
+  return ++position_.bad_validations > rule.patience;
+}
+
+Result<void> TrainingRun::save_state() { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, config_.json); }
+
+Result<void> TrainingRun::finish(TrainResult& result) {
+  const EarlyStop& rule = config_.early_stop;
+  if (result.stop_reason != "stopped" && !rule.metric.empty() && rule.restore_best && position_.best && !options_.out.empty()) {
+    LOOM_TRY(const SpecResult best, load_network(file("best.entity")));
+    std::vector<Weight*> from;
+    best.network.visit_weights([&](const std::string&, Weight& w, Layer&) { from.push_back(&w); });
+    std::size_t next = 0;
+    Result<void> copied;
+    network_->visit_weights([&](const std::string&, Weight& w, Layer&) {
+      if (copied) copied = w.copy_from(*from[next]);
+      ++next;
+    });
+    LOOM_TRY_VOID(copied);
+  }
+  if (validation_ && result.stop_reason != "stopped") {
+    LOOM_TRY(result.validation, validate());
+  }
+  result.loss_history = position_.loss_history;
+  result.final_loss = position_.loss_history.empty() ? 0 : position_.loss_history.back();
+  result.steps = trainer_->state().steps, result.skipped_batches = trainer_->state().skipped;
+  result.hash = weight_hash(*network_);
+  if (result.stop_reason == "stopped") {  // to be resumed
+    if (!options_.out.empty()) LOOM_TRY_VOID(save_state());
+    return {};
+  }
+  Json line{{"event", "end"}, {"stop_reason", result.stop_reason}, {"step", result.steps}, {"hash", to_hex(result.hash)}};
+  if (result.validation) line["validation"] = result.validation->to_json();
+  LOOM_TRY_VOID(write_line(std::move(line)));
+  if (!options_.out.empty() && result.stop_reason != "diverged") LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
+  return {};
+}
+
+}  // namespace loom

@@ -1,0 +1,118 @@
+#pragma once
+// A whole training by its config: data, epochs, validation, checkpoints, journal (engine 6.1, 6.6, 6.7). The run folder holds
+//   journal.jsonl      what replay proves             checkpoint.entity   the newest state, to resume from
+//   best.entity        of the best validation         model.entity        the trained network, when the run has ended
+//   report.html        for people                     config.json         as it was given
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "training/checkpoint.h"
+#include "training/data_config.h"
+#include "training/journal.h"
+#include "training/metrics.h"
+#include "training/train_config.h"
+
+namespace loom {
+
+struct RunOptions {
+  std::string out{};               // folder; empty: nothing is written
+  bool resume = false;             // go on from out/checkpoint.entity where there is one
+  NetworkSessionOptions session{}; // threads, isa
+};
+
+enum class TrainEvent : std::uint8_t { TrainBegin, EpochBegin, BatchBegin, BatchEnd, ValidationEnd, Checkpoint, EpochEnd, TrainEnd };
+
+// What callbacks see (T-51).
+struct TrainProgress {
+  TrainEvent event = TrainEvent::TrainBegin;
+  std::uint64_t epoch = 0, epochs = 0;            // from 0
+  std::uint64_t step = 0, batch = 0, batches = 0; // steps in all; batches of this epoch done, and in all
+  std::uint64_t samples = 0;                      // of this batch
+  double loss = 0, learning_rate = 0;             // of the last batch; at EpochEnd the epoch's mean
+  std::uint64_t skipped = 0;
+  const StepReport* report = nullptr;             // BatchEnd
+  const Metrics* validation = nullptr;            // ValidationEnd, EpochEnd where there was one
+};
+
+enum class Continue : std::uint8_t { yes, stop };
+
+struct TrainResult {
+  std::vector<double> loss_history;  // per epoch: the mean over the batches that counted
+  double final_loss = 0;
+  std::uint64_t steps = 0, skipped_batches = 0;
+  std::string stop_reason;           // finished, early_stop, stopped, diverged
+  std::string message;               // of diverged: what happened where
+  Digest hash{};
+  std::optional<Metrics> validation; // of the final weights
+};
+
+class TrainingRun {
+ public:
+  // Runs on the calling thread; an error of a callback ends the training with it, weights as of the last step.
+  using Callback = std::function<Result<Continue>(const TrainProgress&)>;
+
+  // Opens data and network, and the checkpoint of a run to resume: InvalidConfig when its config differs in more than `epochs`, with the first
+  // difference; ShapeMismatch with the cell for data that the network does not take; UnknownName...
+  static Result<std::unique_ptr<TrainingRun>> create(TrainConfig config, const RunOptions& options);
+
+  Result<TrainResult> run(const Callback& callback = nullptr);
+
+  // Called with every line of the journal before it is written; an error ends the run. Replay compares there.
+  void on_journal(std::function<Result<void>(const Json&)> f) { on_journal_ = std::move(f); }
+
+  const Network& network() const { return *network_; }
+  Trainer& trainer() { return *trainer_; }
+  const TrainingData& data() const { return data_; }
+  const TrainConfig& config() const { return config_; }
+  const RunPosition& position() const { return position_; }
+  std::uint64_t batches() const { return batches_->batches(); }
+  bool resumed() const { return resumed_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  TrainingRun(TrainConfig config, RunOptions options) : config_(std::move(config)), options_(std::move(options)) {}
+  Result<void> open_network();
+  Result<void> open_checkpoint();
+  Result<void> start_trainer();
+  Result<Samples> samples_of(const Batch& batch);
+  Result<void> begin_journal();
+  Result<void> write_line(Json line);
+  Result<Continue> epoch(const Callback& callback, TrainResult& result);
+  Result<Continue> end_epoch(const Callback& callback, TrainResult& result);
+  Result<Metrics> validate();
+  Result<bool> stops_early(const Metrics& metrics);
+  Result<void> save_state();
+  Result<void> finish(TrainResult& result);
+  Result<Continue> tell(const Callback& callback, TrainProgress progress);
+  std::string file(std::string_view name) const { return options_.out + "/" + std::string(name); }
+
+  TrainConfig config_;
+  RunOptions options_;
+  TrainingData data_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Trainer> trainer_;
+  std::optional<Batches> batches_, validation_;
+  Json optimizer_config_;
+  std::optional<Checkpoint> checkpoint_;
+  RunPosition position_;
+  Journal journal_;
+  std::function<Result<void>(const Json&)> on_journal_;
+  std::vector<std::string> warnings_;
+  Shape sample_shape_;
+  std::vector<std::int32_t> labels_;
+  bool resumed_ = false;
+};
+
+struct ReplayReport {
+  std::uint64_t lines = 0, steps = 0;   // of the journal that agreed
+  Digest hash{};
+};
+
+// Trains again what a journal tells of and compares every hash, loss and metric. CorruptData with the first line that differs.
+// `folder`: where the config's relative paths start; empty: as the journal says.
+Result<ReplayReport> replay(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
+                            const TrainingRun::Callback& callback = nullptr);
+
+}  // namespace loom
