@@ -207,7 +207,9 @@ bool Weight::refill(ThreadPool& pool) {
 Result<void> Weight::commit_update(ThreadPool& pool) {
   if (tied_ != nullptr) return tied_->commit_update(pool);
   const auto bad = [&](const auto& values) -> Result<void> {
-    for (std::size_t i = 0; i < values.size(); ++i)
+    bool any = false;  // no early exit: compilers look at many at once
+    for (const auto v : values) any |= !(v - v == 0);
+    for (std::size_t i = 0; any && i < values.size(); ++i)
       if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
     return {};
   };

@@ -1,11 +1,9 @@
 #include "learning/optimizer.h"
 
-#include <cmath>
-
 #include "core/checked.h"
 #include "learning/names.h"
+#include "ops/all.h"
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
 
 namespace loom {
 
@@ -15,7 +13,7 @@ struct Optimizer::Spec {
   bool has_betas, has_eps, has_momentum, has_amsgrad;
 };
 
-// In the order of Kind.
+// In the order of UpdateKind.
 const std::array<Optimizer::Spec, 6>& Optimizer::specs() {
   static constexpr std::array<Spec, 6> table = {{
       {"sgd", 0, 0, 0, 0, false, false, true, false},
@@ -28,22 +26,7 @@ const std::array<Optimizer::Spec, 6>& Optimizer::specs() {
   return table;
 }
 
-// One run of elements of one weight, its state and the numbers of this step in its type.
-template <class T>
-struct Optimizer::Elements {
-  T* w;
-  const T* g;
-  std::array<T*, kMaxSlots> slot;  // null: this optimiser has fewer
-  std::size_t count;
-  T rate, decay, shrink;           // shrink: lr d, adamw's decay
-  T correct1, correct2;            // 1 - b1^t, 1 - b2^t
-};
-
 namespace {
-
-// A second moment is a square of a snapped value, or 0: below this it cannot matter beside eps and must not become subnormal.
-float snap_square(float v) { return v < 0x1p-100f ? 0.0f : v; }
-double snap_square(double v) { return v < 0x1p-960 ? 0.0 : v; }
 
 // Products of (1 - b) with a square of 2^-102 stay normal in f32.
 constexpr double kLeastShare = 0x1p-24;
@@ -61,7 +44,7 @@ Result<Optimizer> Optimizer::create(const OptimizerConfig& config) {
   LOOM_TRY(const std::size_t index, find_name("optimizer", config.name, names));
   const Spec& spec = specs()[index];
   Optimizer o;
-  o.kind_ = static_cast<Kind>(index);
+  o.kind_ = static_cast<UpdateKind>(index);
   o.config_ = config;
   o.config_.name = spec.name;
   o.beta1_ = config.beta1.value_or(spec.beta1);
@@ -81,8 +64,8 @@ Result<void> Optimizer::check() const {
   if (!spec.has_eps && c.eps) return refuse("eps");
   if (!spec.has_momentum && c.momentum != 0) return refuse("momentum");
   if (!spec.has_amsgrad && c.amsgrad) return refuse("amsgrad");
-  if (kind_ != Kind::Sgd && (c.nesterov || c.dampening != 0)) return refuse("nesterov, dampening");
-  if (kind_ != Kind::RmsProp && (c.alpha || c.centered)) return refuse("alpha, centered");
+  if (kind_ != UpdateKind::Sgd && (c.nesterov || c.dampening != 0)) return refuse("nesterov, dampening");
+  if (kind_ != UpdateKind::RmsProp && (c.alpha || c.centered)) return refuse("alpha, centered");
   LOOM_TRY_VOID(check_share(spec.name, "momentum", c.momentum));
   LOOM_TRY_VOID(check_range(spec.name, "dampening", c.dampening, 0, 1));
   LOOM_TRY_VOID(check_share(spec.name, "beta1", beta1_));
@@ -99,27 +82,27 @@ Result<void> Optimizer::check() const {
 std::vector<std::string_view> Optimizer::slot_names() const {
   std::vector<std::string_view> names;
   switch (kind_) {
-    case Kind::Sgd:
+    case UpdateKind::Sgd:
       if (config_.momentum != 0) names = {"momentum"};
       break;
-    case Kind::Adam:
-    case Kind::AdamW:
+    case UpdateKind::Adam:
+    case UpdateKind::AdamW:
       names = {"m", "v"};
       if (config_.amsgrad) names.push_back("v_max");
       break;
-    case Kind::RmsProp:
+    case UpdateKind::RmsProp:
       names = {"square"};
       if (config_.centered) names.push_back("mean");
       if (config_.momentum != 0) names.push_back("momentum");
       break;
-    case Kind::Adagrad: names = {"square"}; break;
-    case Kind::Lion: names = {"m"}; break;
+    case UpdateKind::Adagrad: names = {"square"}; break;
+    case UpdateKind::Lion: names = {"m"}; break;
   }
   return names;
 }
 
 Result<void> Optimizer::prepare(std::vector<Parameter> parameters) {
-  std::vector<std::array<Buffer, kMaxSlots>> state(parameters.size());
+  std::vector<std::array<Buffer, kUpdateSlots>> state(parameters.size());
   const std::size_t count = slot_names().size();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const Parameter& parameter = parameters[p];
@@ -162,88 +145,21 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
     const Parameter& parameter = parameters_[p];
-    const double rate = learning_rate * parameter.rate_scale, decay = parameter.vector && !config_.decay_vectors ? 0 : decay_;
+    UpdateRule rule{.kind = kind_, .rate = learning_rate * parameter.rate_scale};
+    rule.decay = parameter.vector && !config_.decay_vectors ? 0 : decay_;
+    rule.beta1 = beta1_, rule.beta2 = beta2_, rule.alpha = alpha_, rule.eps = eps_;
+    rule.momentum = config_.momentum, rule.dampening = config_.dampening, rule.nesterov = config_.nesterov, rule.centered = config_.centered;
+    rule.correct1 = 1 - whole_power(beta1_, steps_), rule.correct2 = 1 - whole_power(beta2_, steps_), rule.first = steps_ == 1;
     with_element(parameter.element, [&]<class T>() {
       for_elements(exec, parameter.elements, [&](std::size_t first, std::size_t count) {
-        Elements<T> e{weights[p].as<T>() + first,
-                      gradients[p].as<T>() + first,
-                      {},
-                      count,
-                      static_cast<T>(rate),
-                      static_cast<T>(decay),
-                      static_cast<T>(rate * decay),
-                      static_cast<T>(1 - whole_power(beta1_, steps_)),
-                      static_cast<T>(1 - whole_power(beta2_, steps_))};
-        for (std::size_t s = 0; s < kMaxSlots; ++s)
-          if (state_[p][s].size() != 0) e.slot[s] = reinterpret_cast<T*>(const_cast<std::byte*>(state_[p][s].data())) + first;
-        update(e);
+        UpdateRun<T> run{weights[p].as<T>() + first, gradients[p].as<T>() + first, {}, count};
+        for (std::size_t s = 0; s < kUpdateSlots; ++s)
+          if (state_[p][s].size() != 0) run.slot[s] = reinterpret_cast<T*>(const_cast<std::byte*>(state_[p][s].data())) + first;
+        exec.kernels.update.of<T>().update(rule, run);
       });
     });
   }
   return {};
-}
-
-// Plain loops without a branch on values: compilers turn them into lanes, and each operation is rounded on its own (-ffp-contract=off).
-template <class T>
-void Optimizer::update(Elements<T> e) const {
-  const T b1 = static_cast<T>(beta1_), b2 = static_cast<T>(beta2_), c1 = static_cast<T>(1 - beta1_), c2 = static_cast<T>(1 - beta2_);
-  const T a = static_cast<T>(alpha_), c = static_cast<T>(1 - alpha_), eps = static_cast<T>(eps_), u = static_cast<T>(config_.momentum);
-  const T undamped = static_cast<T>(1 - config_.dampening);
-  T *const w = e.w, *const s0 = e.slot[0], *const s1 = e.slot[1], *const s2 = e.slot[2];
-  const auto decayed = [&](std::size_t i) { return snap_one(e.g[i] + e.decay * w[i]); };
-  switch (kind_) {
-    case Kind::Sgd:
-      for (std::size_t i = 0; i < e.count; ++i) {
-        T g = decayed(i);
-        if (s0 != nullptr) {
-          s0[i] = steps_ == 1 ? g : snap_one(u * s0[i] + undamped * g);
-          g = config_.nesterov ? snap_one(g + u * s0[i]) : s0[i];
-        }
-        w[i] = snap_one(w[i] - e.rate * g);
-      }
-      break;
-    case Kind::Adam:
-    case Kind::AdamW:
-      for (std::size_t i = 0; i < e.count; ++i) {
-        const T g = kind_ == Kind::Adam ? decayed(i) : snap_one(e.g[i]);
-        const T kept = kind_ == Kind::Adam ? w[i] : snap_one(w[i] - e.shrink * w[i]);
-        s0[i] = snap_one(b1 * s0[i] + c1 * g);
-        s1[i] = snap_square(b2 * s1[i] + c2 * (g * g));
-        T v = s1[i];
-        if (s2 != nullptr) v = s2[i] = v > s2[i] ? v : s2[i];
-        w[i] = snap_one(kept - e.rate * ((s0[i] / e.correct1) / (std::sqrt(v / e.correct2) + eps)));
-      }
-      break;
-    case Kind::RmsProp:
-      for (std::size_t i = 0; i < e.count; ++i) {
-        const T g = decayed(i);
-        s0[i] = snap_square(a * s0[i] + c * (g * g));
-        T square = s0[i];
-        if (config_.centered) {
-          s1[i] = snap_one(a * s1[i] + c * g);
-          square = snap_square(square - s1[i] * s1[i]);  // rounding may leave it below 0
-        }
-        T move = g / (std::sqrt(square) + eps);
-        if (T* const buffer = config_.centered ? s2 : s1; config_.momentum != 0) move = buffer[i] = snap_one(u * buffer[i] + move);
-        w[i] = snap_one(w[i] - e.rate * move);
-      }
-      break;
-    case Kind::Adagrad:
-      for (std::size_t i = 0; i < e.count; ++i) {
-        const T g = decayed(i);
-        s0[i] = snap_square(s0[i] + g * g);
-        w[i] = snap_one(w[i] - e.rate * (g / (std::sqrt(s0[i]) + eps)));
-      }
-      break;
-    case Kind::Lion:
-      for (std::size_t i = 0; i < e.count; ++i) {
-        const T g = snap_one(e.g[i]), mixed = b1 * s0[i] + c1 * g;
-        const T sign = mixed > 0 ? T(1) : mixed < 0 ? T(-1) : mixed;  // a NaN shows
-        w[i] = snap_one(w[i] - e.rate * (sign + e.decay * w[i]));
-        s0[i] = snap_one(b2 * s0[i] + c2 * g);
-      }
-      break;
-  }
 }
 
 }  // namespace loom

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backend/exec.h"
+#include "ops/update/update.h"
 
 namespace loom {
 
@@ -69,22 +70,16 @@ class Optimizer {
   void set_steps(std::uint64_t steps) { steps_ = steps; }
 
  private:
-  enum class Kind : std::uint8_t { Sgd, Adam, AdamW, RmsProp, Adagrad, Lion };
-  static constexpr std::size_t kMaxSlots = 3;
   struct Spec;
-  template <class T>
-  struct Elements;
   static const std::array<Spec, 6>& specs();
   Result<void> check() const;
   std::vector<std::string_view> slot_names() const;
-  template <class T>
-  void update(Elements<T> e) const;
 
-  Kind kind_ = Kind::Sgd;
+  UpdateKind kind_ = UpdateKind::Sgd;
   OptimizerConfig config_;
   double beta1_ = 0, beta2_ = 0, alpha_ = 0, eps_ = 0, decay_ = 0;
   std::vector<Parameter> parameters_;
-  std::vector<std::array<Buffer, kMaxSlots>> state_;
+  std::vector<std::array<Buffer, kUpdateSlots>> state_;
   std::uint64_t steps_ = 0;
 };
 

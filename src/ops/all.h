@@ -15,6 +15,7 @@
 #include "ops/recurrent/recurrent.h"
 #include "ops/rope/rope.h"
 #include "ops/softmax/softmax.h"
+#include "ops/update/update.h"
 
 namespace loom {
 
@@ -32,6 +33,7 @@ struct KernelTable {
   PerElement<CellKernels> cell;
   PerElement<MixKernels> mix;
   PerElement<ConvKernels> conv;
+  PerElement<UpdateKernels> update;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

@@ -15,11 +15,12 @@ extern const PerElement<KmeansKernels> kmeans_kernels;
 extern const PerElement<CellKernels> cell_kernels;
 extern const PerElement<MixKernels> mix_kernels;
 extern const PerElement<ConvKernels> conv_kernels;
+extern const PerElement<UpdateKernels> update_kernels;
 
 const KernelTable& kernel_table() {
   static const KernelTable table = {matmul_kernels,      norm_kernels, rope_kernels, attention_kernels, sequence_attention_kernels,
                                     elementwise_kernels, gemm_kernels, pool_kernels, softmax_kernels,   kmeans_kernels,
-                                    cell_kernels,        mix_kernels,  conv_kernels};
+                                    cell_kernels,        mix_kernels,  conv_kernels, update_kernels};
   return table;
 }
 
