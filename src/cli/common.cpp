@@ -35,6 +35,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   if (!runs_model) return;
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
+  app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
   app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
 }
 
@@ -123,6 +124,7 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
   if (!options.dtype.empty()) {
     LOOM_TRY(model.decoder.dtype, dtype_from_name(options.dtype));
   }
+  model.adapters = options.adapters;
   Progress bar("loading " + path, options.quiet);
   model.decoder.progress = [&](std::size_t done, std::size_t total) {
     bar.update(static_cast<double>(done) / static_cast<double>(total));

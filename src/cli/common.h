@@ -20,6 +20,7 @@ struct CommonOptions {
   std::string isa, activations = "int16";
   std::size_t context = 0;
   std::string dtype;
+  std::vector<std::string> adapters;
   bool quiet = false;
   bool json = false;
 };

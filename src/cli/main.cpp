@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"run", "Run a network of any layers on one input", loom::cli::run_command},
     {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
     {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},
+    {"finetune", "A language model learns a text by low-rank adapters", loom::cli::finetune_command},
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
     {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
     {"graph", "Draw a network as SVG", loom::cli::graph_command},

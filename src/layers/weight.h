@@ -118,8 +118,8 @@ class Weight {
   // What is added to the products of this matrix, in list order (layers/adapter.h). They belong to this use of a tied weight.
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
-  // The gradient of a frozen weight is not wanted.
-  bool is_frozen() const { return frozen_; }
+  // The gradient of a frozen weight is not wanted; a tied one is frozen with its owner.
+  bool is_frozen() const { return owner().frozen_; }
   void freeze(bool frozen) { frozen_ = frozen; }
 
   std::size_t resident_bytes() const;

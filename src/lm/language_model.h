@@ -27,6 +27,7 @@ struct LanguageModel {
 struct ModelOptions {
   int threads = 0;                                  // for loading; 0: one per physical core
   DecoderOptions decoder;
+  std::vector<std::string> adapters;                // PEFT folders (lm/peft.h), named by their position: "0", "1"...
 };
 
 // What a path holds, without building it.

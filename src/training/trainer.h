@@ -1,7 +1,7 @@
 #pragma once
 // One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew. The bits of the weights
 // after a step are a function of the weights before it, the batch and the configuration: not of threads, instruction sets or how the
-// batch was cut into micro-batches.
+// batch was cut into micro-batches of multiples of 16 samples (layers that measure their batch, as batchnorm does, see each on its own).
 
 #include <memory>
 #include <optional>
@@ -21,7 +21,7 @@ struct TrainerConfig {
   ScheduleConfig schedule;
   bool schedule_by_epoch = false;
   double clip_norm = 0, clip_value = 0;      // 0: off (T-40)
-  std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. The same bits, less memory
+  std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41)
   std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
   NetworkSessionOptions session;             // `backward` is set here
 };

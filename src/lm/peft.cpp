@@ -1,0 +1,189 @@
+#include "lm/peft.h"
+
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "core/file.h"
+#include "core/little_endian.h"
+#include "core/nearest.h"
+#include "io/safetensors/safetensors.h"
+#include "layers/adapter.h"
+
+namespace loom {
+namespace {
+
+struct Target {
+  std::string_view name;
+  TensorRole role;
+};
+constexpr Target kTargets[] = {{"q_proj", TensorRole::Q},       {"k_proj", TensorRole::K},   {"v_proj", TensorRole::V},      {"o_proj", TensorRole::O},
+                               {"gate_proj", TensorRole::Gate}, {"up_proj", TensorRole::Up}, {"down_proj", TensorRole::Down}};
+constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight", kHalves[2] = {".lora_A.weight", ".lora_B.weight"};
+
+// f(hf name without ".weight", weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and target.
+template <class F>
+void each_matrix(const DecoderModel& model, F&& f) {
+  std::map<std::string, Weight*> weights;
+  model.network.visit_weights([&](const std::string& path, Weight& w, Layer&) { weights[path] = &w; });
+  for (std::int64_t layer = 0; layer < model.config.num_hidden_layers; ++layer)
+    for (const Target& target : kTargets) {
+      const NetworkPlace place = place_in_network(model.config, {target.role, layer});
+      const std::string path = place.path + "." + place.weight;
+      const auto found = weights.find(path);
+      if (found == weights.end()) continue;
+      std::string name = hf_name({target.role, layer});
+      name.resize(name.size() - kWeight.size());
+      f(target.name, name, *found->second, path);
+    }
+}
+
+Adapter* adapter_named(Weight& w, std::string_view name) {
+  for (Adapter& adapter : w.adapters())
+    if (adapter.name == name) return &adapter;
+  return nullptr;
+}
+
+Result<std::vector<float>> values_of(const SafeTensor& t, std::size_t rows, std::size_t cols) {
+  if (t.shape != std::vector<std::size_t>{rows, cols})
+    return fail(Code::ShapeMismatch, "{}: {} axes, {} x {} expected", t.name, t.shape.size(), rows, cols);
+  if (t.dtype != DType::float32 && t.dtype != DType::float16 && t.dtype != DType::bfloat16)
+    return fail(Code::Unsupported, "{}: {} values, a float of 16 or 32 bits expected", t.name, name(t.dtype));
+  auto matrix = Matrix::from_source(t.dtype, t.bytes, rows, cols);
+  if (!matrix) return at(t.name, std::move(matrix).error());
+  std::vector<float> values(rows * cols);
+  for (std::size_t r = 0; r < rows; ++r) matrix->decode_row(r, values.data() + r * cols);
+  return values;
+}
+
+Result<Json> read_config(const std::string& path) {
+  LOOM_TRY(const std::string text, read_text_file(path, std::size_t{1} << 20));
+  auto json = parse_json(text);
+  if (!json) return at(path, std::move(json).error());
+  return json;
+}
+
+Result<PeftConfig> parse_config(const std::string& path, const std::string& name) {
+  LOOM_TRY(const Json json, read_config(path));
+  const auto text = [&](std::string_view key) { return find(json, key) == nullptr ? nullptr : as_string(*find(json, key)); };
+  const auto flag = [&](std::string_view key) { return find(json, key) != nullptr && as_bool(*find(json, key)).value_or(false); };
+  if (const std::string* type = text("peft_type"); type == nullptr || *type != "LORA") return fail(Code::Unsupported, "{}: peft_type LORA expected", path);
+  if (const std::string* bias = text("bias"); bias != nullptr && *bias != "none") return fail(Code::Unsupported, "{}: trained biases", path);
+  if (flag("use_dora") || flag("fan_in_fan_out")) return fail(Code::Unsupported, "{}: use_dora or fan_in_fan_out", path);
+  for (const std::string_view key : {"rank_pattern", "alpha_pattern", "modules_to_save"})
+    if (const Json* value = find(json, key); value != nullptr && !value->is_null() && !value->empty()) return fail(Code::Unsupported, "{}: {}", path, key);
+  PeftConfig config;
+  config.name = name;
+  const Json *rank = find(json, "r"), *alpha = find(json, "lora_alpha");
+  const std::int64_t r = rank == nullptr ? 0 : as_int(*rank).value_or(0);
+  const double a = alpha == nullptr ? 0 : as_number(*alpha).value_or(0);
+  if (r < 1 || r > 65536 || a == 0) return fail(Code::CorruptData, "{}: r from 1 to 65536 and lora_alpha expected", path);
+  config.rank = static_cast<std::size_t>(r);
+  // Rank-stabilised adapters are scaled by alpha / sqrt(r).
+  config.alpha = flag("use_rslora") ? a * std::sqrt(static_cast<double>(r)) : a;
+  config.targets.clear();
+  return config;
+}
+
+}  // namespace
+
+Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed) {
+  for (const std::string& wanted : config.targets)
+    if (std::ranges::none_of(kTargets, [&](const Target& t) { return t.name == wanted; }))
+      return fail(Code::UnknownName, "target \"{}\" is not known; known: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", printable(wanted));
+  model.network.visit_weights([](const std::string&, Weight& w, Layer&) { w.freeze(true); });
+  std::optional<Error> error;
+  each_matrix(model, [&](std::string_view target, const std::string&, Weight& w, const std::string& path) {
+    if (error || std::ranges::find(config.targets, target) == config.targets.end()) return;
+    const auto attach = [&]() -> Result<void> {
+      LOOM_TRY_VOID(attach_adapter(w, {config.name, "", config.rank, config.alpha, true}));
+      Adapter& adapter = w.adapters().back();
+      LOOM_TRY_VOID(adapter.a.initialise(adapter.a.initial(), seed, random_site(path + "." + config.name + ".a")));
+      return adapter.b.initialise(adapter.b.initial(), seed, random_site(path + "." + config.name + ".b"));
+    };
+    if (auto done = attach(); !done) error = Error{done.error().code, path + ": " + done.error().message};
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return model.network.prepare(Shape::of({1}));
+}
+
+Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name) {
+  LOOM_TRY(PeftConfig config, parse_config(folder + "/adapter_config.json", name));
+  LOOM_TRY(const SafetensorsFile file, SafetensorsFile::open(folder + "/adapter_model.safetensors"));
+  std::optional<Error> error;
+  std::size_t used = 0;
+  each_matrix(model, [&](std::string_view target, const std::string& hf, Weight& w, const std::string& path) {
+    if (error) return;
+    const SafeTensor* halves[2] = {};
+    for (int i = 0; i < 2; ++i) halves[i] = file.tensor(fmt::format("{}{}{}", kPrefix, hf, kHalves[i]));
+    if (halves[0] == nullptr && halves[1] == nullptr) return;
+    const auto attach = [&]() -> Result<void> {
+      if (halves[0] == nullptr || halves[1] == nullptr) return fail(Code::CorruptData, "only one of lora_A and lora_B is there");
+      LOOM_TRY(const std::vector<float> a, values_of(*halves[0], config.rank, w.cols()));
+      LOOM_TRY(const std::vector<float> b, values_of(*halves[1], w.rows(), config.rank));
+      LOOM_TRY_VOID(attach_adapter(w, {name, "", config.rank, config.alpha, true}));
+      LOOM_TRY_VOID(w.adapters().back().a.set(std::span<const float>(a)));
+      return w.adapters().back().b.set(std::span<const float>(b));
+    };
+    if (auto done = attach(); !done) {
+      error = Error{done.error().code, fmt::format("{}: {}: {}", folder, path, done.error().message)};
+      return;
+    }
+    used += 2;
+    if (std::ranges::find(config.targets, target) == config.targets.end()) config.targets.emplace_back(target);
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  if (used != file.tensors().size())
+    for (const SafeTensor& t : file.tensors()) {
+      bool known = false;
+      each_matrix(model, [&](std::string_view, const std::string& hf, Weight&, const std::string&) {
+        for (const std::string_view half : kHalves) known |= t.name == fmt::format("{}{}{}", kPrefix, hf, half);
+      });
+      if (!known) return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
+    }
+  LOOM_TRY_VOID(model.network.prepare(Shape::of({1})));
+  return config;
+}
+
+Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model) {
+  SafetensorsWriter writer;
+  writer.set_metadata("format", "pt");
+  std::vector<std::vector<std::byte>> kept;
+  Result<void> added;
+  each_matrix(model, [&](std::string_view, const std::string& hf, Weight& w, const std::string&) {
+    Adapter* adapter = adapter_named(w, config.name);
+    if (adapter == nullptr || !added) return;
+    for (int i = 0; i < 2 && added; ++i) {
+      const Weight& half = i == 0 ? adapter->a : adapter->b;
+      std::vector<float> values(half.elements());
+      half.decode(0, values.size(), values.data());
+      std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
+      for (std::size_t k = 0; k < values.size(); ++k) store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
+      added = writer.add(fmt::format("{}{}{}", kPrefix, hf, kHalves[i]), DType::float32, {half.shape()[0], half.shape()[1]}, bytes);
+    }
+  });
+  LOOM_TRY_VOID(added);
+  if (kept.empty()) return fail(Code::NotFound, "the model has no adapters named \"{}\"", config.name);
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return fail(Code::IoError, "{}: {}", folder, failed.message());
+  const Json json{{"peft_type", "LORA"},          {"task_type", "CAUSAL_LM"},        {"base_model_name_or_path", base_model},
+                  {"r", config.rank},             {"lora_alpha", config.alpha},      {"lora_dropout", 0.0},
+                  {"target_modules", config.targets}, {"bias", "none"},              {"fan_in_fan_out", false},
+                  {"inference_mode", true}};
+  const std::string text = dump_json(json, 2) + "\n";
+  LOOM_TRY_VOID(writer.write(folder + "/adapter_model.safetensors"));
+  return write_file_atomically(folder + "/adapter_config.json", std::as_bytes(std::span(text)));
+}
+
+Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled) {
+  bool found = false;
+  each_matrix(model, [&](std::string_view, const std::string&, Weight& w, const std::string&) {
+    if (Adapter* adapter = adapter_named(w, name)) adapter->enabled = enabled, found = true;
+  });
+  if (!found) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
+  return {};
+}
+
+}  // namespace loom
