@@ -56,6 +56,7 @@ std::string escaped(std::string_view key) {
 // An integer, or its decimal digits as text: JSON's readers elsewhere lose the last bits of 64.
 std::optional<std::uint64_t> as_u64(const Json& value) {
   if (const auto* n = value.get_ptr<const Json::number_unsigned_t*>()) return *n;
+  if (const auto n = as_int(value); n && *n >= 0) return static_cast<std::uint64_t>(*n);  // built by a program, not read
   const std::string* text = as_string(value);
   if (text == nullptr || text->empty() || text->size() > 20) return std::nullopt;
   std::uint64_t n = 0;

@@ -1,0 +1,331 @@
+#include "training/training_test.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/file.h"
+
+namespace loom::training_test {
+namespace {
+
+NetworkSessionOptions on_threads(int threads) {
+  NetworkSessionOptions options;
+  options.threads = threads;
+  return options;
+}
+
+TEST(Training, T_01_learns_blobs_and_reports_what_it_did) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(400, 8, 4));
+  std::vector<TrainEvent> events;
+  const TrainResult result = run_all(small_config(), folder, {.out = folder.file("run")}, [&](const TrainProgress& p) -> Result<Continue> {
+    events.push_back(p.event);
+    return Continue::yes;
+  });
+  EXPECT_EQ(result.stop_reason, "finished");
+  ASSERT_EQ(result.loss_history.size(), 4u);
+  EXPECT_LT(result.loss_history[3], 0.5 * result.loss_history[0]);
+  ASSERT_TRUE(result.validation);
+  EXPECT_GT(result.validation->accuracy(), 0.95);
+  EXPECT_EQ(result.steps, 80u);  // 320 samples in batches of 16, four times
+  EXPECT_EQ(events.front(), TrainEvent::TrainBegin);
+  EXPECT_EQ(events.back(), TrainEvent::TrainEnd);
+  EXPECT_EQ(std::ranges::count(events, TrainEvent::BatchEnd), 80);
+  EXPECT_EQ(std::ranges::count(events, TrainEvent::EpochEnd), 4);
+  auto saved = load_network(folder.file("run/model.entity"));
+  ASSERT_TRUE(saved) << saved.error().message;
+  EXPECT_EQ(weight_hash(saved->network), result.hash);
+}
+
+TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(400, 8, 4));
+  Json config = small_config();
+  config["schedule"] = {{"name", "cosine"}, {"warmup_steps", 7}};
+  config["checkpoint"] = {{"every_steps", 3}};
+  const TrainResult whole = run_all(config, folder, {.out = folder.file("whole")});
+  for (const std::uint64_t cut : {1u, 3u, 20u, 41u, 79u}) {
+    const RunOptions options{.out = folder.file(fmt::format("cut{}", cut)), .resume = true};
+    // An error out of a callback ends the run as a crash does: nothing more is written.
+    auto run = open_run(config, folder, options);
+    const auto crashed = run->run([&](const TrainProgress& p) -> Result<Continue> {
+      if (p.event == TrainEvent::BatchEnd && p.step == cut) return fail(Code::Cancelled, "power cut");
+      return Continue::yes;
+    });
+    ASSERT_FALSE(crashed);
+    EXPECT_EQ(crashed.error().message, "power cut");
+    const TrainResult resumed = run_all(config, folder, options);
+    EXPECT_EQ(resumed.hash, whole.hash) << cut;
+    EXPECT_EQ(resumed.loss_history, whole.loss_history) << cut;
+    const auto a = read_text_file(options.out + "/journal.jsonl"), b = read_text_file(folder.file("whole/journal.jsonl"));
+    ASSERT_TRUE(a && b);
+    EXPECT_EQ(*a, *b) << cut;
+  }
+}
+
+TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(400, 8, 4));
+  const TrainResult whole = run_all(small_config(), folder);
+  const RunOptions options{.out = folder.file("run"), .resume = true};
+  const TrainResult part = run_all(small_config(), folder, options, [](const TrainProgress& p) -> Result<Continue> {
+    return p.event == TrainEvent::BatchEnd && p.step == 33 ? Continue::stop : Continue::yes;
+  });
+  EXPECT_EQ(part.stop_reason, "stopped");
+  EXPECT_EQ(part.steps, 33u);
+  EXPECT_EQ(run_all(small_config(), folder, options).hash, whole.hash);
+}
+
+TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_training) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(100, 8, 4));
+  const RunOptions options{.out = folder.file("run"), .resume = true};
+  run_all(small_config(), folder, options);
+  const std::string path = folder.file("run/checkpoint.entity");
+  auto bytes = read_text_file(path);
+  ASSERT_TRUE(bytes);
+  for (const std::size_t keep : {bytes->size() - 1, bytes->size() / 2, std::size_t{10}}) {
+    folder.write("run/checkpoint.entity", bytes->substr(0, keep));
+    auto config = read_train_config(small_config(), folder.path);
+    const auto run = TrainingRun::create(std::move(*config), options);
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, Code::CorruptData) << run.error().message;
+  }
+  folder.write("run/checkpoint.entity", *bytes);
+  Json other = small_config();
+  other["network"]["layers"][0]["activation"] = "tanh";
+  auto config = read_train_config(other, folder.path);
+  const auto run = TrainingRun::create(std::move(*config), options);
+  ASSERT_FALSE(run);
+  EXPECT_NE(run.error().message.find("/network/layers/0/activation: \"relu\" and \"tanh\""), std::string::npos) << run.error().message;
+  Json longer = small_config();
+  longer["epochs"] = 5;  // more of the same is welcome
+  EXPECT_EQ(run_all(longer, folder, options).loss_history.size(), 5u);
+}
+
+TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  const TrainResult result = run_all(small_config(), folder, {.out = folder.file("run")});
+  const std::string journal = folder.file("run/journal.jsonl");
+  const auto proved = replay(journal, "", on_threads(3));
+  ASSERT_TRUE(proved) << proved.error().message;
+  EXPECT_EQ(proved->hash, result.hash);
+  EXPECT_EQ(proved->lines, read_journal(journal)->size());
+  std::string text = *read_text_file(journal);
+  const std::size_t at = text.rfind("\"hash\":\"") + 10;
+  text[at] = text[at] == '0' ? '1' : '0';
+  folder.write("run/changed.jsonl", text);
+  const auto refused = replay(folder.file("run/changed.jsonl"), "", on_threads(1));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("/hash"), std::string::npos) << refused.error().message;
+  folder.write("blobs.csv", blobs(200, 8, 4, 2));
+  const auto other_data = replay(journal, "", on_threads(1));
+  ASSERT_FALSE(other_data);
+  EXPECT_NE(other_data.error().message.find("/data/0/sha256"), std::string::npos) << other_data.error().message;
+}
+
+TEST(Training, T_50_early_stop_restores_the_best_weights) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  Json config = small_config();
+  config["epochs"] = 60;
+  config["optimizer"] = {{"name", "sgd"}, {"learning_rate", 0.1}};
+  config["early_stop"] = {{"metric", "accuracy"}, {"patience", 2}};
+  std::vector<double> seen;
+  const TrainResult result = run_all(config, folder, {.out = folder.file("run")}, [&](const TrainProgress& p) -> Result<Continue> {
+    if (p.event == TrainEvent::ValidationEnd) seen.push_back(p.validation->accuracy());
+    return Continue::yes;
+  });
+  EXPECT_EQ(result.stop_reason, "early_stop");
+  EXPECT_LT(seen.size(), 60u);
+  EXPECT_EQ(result.validation->accuracy(), *std::ranges::max_element(seen));
+  EXPECT_EQ(std::ranges::max_element(seen) - seen.begin(), static_cast<std::ptrdiff_t>(seen.size()) - 4);  // patience 2: the third without gain
+}
+
+TEST(Training, T_51_an_error_of_a_callback_ends_the_run_with_it) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(100, 8, 4));
+  const auto run = open_run(small_config(), folder);
+  const auto result = run->run([](const TrainProgress& p) -> Result<Continue> {
+    if (p.event == TrainEvent::BatchEnd && p.step == 2) return fail(Code::InvalidArgument, "the caller's own");
+    return Continue::yes;
+  });
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "the caller's own");
+}
+
+// A network of two dense layers on one batch, without files.
+struct Bench {
+  explicit Bench(const Json& first = Json::object(), TrainerConfig config = {}) : network(network_of(spec(first))) {
+    EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
+    config.session.threads = 1;
+    auto made = Trainer::create(network, config);
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    if (made) trainer = std::move(*made);
+  }
+  static Json spec(const Json& first) {
+    Json dense{{"type", "dense"}, {"input_height", 3}, {"output_height", 5}, {"bias", true}, {"activation", "tanh"}};
+    for (const auto& [key, value] : first.items()) dense[key] = value;
+    return {{"seed", 1}, {"layers", {dense, {{"type", "dense"}, {"input_height", 5}, {"output_height", 2}}}}};
+  }
+  Samples batch() const { return {{x.data(), Shape::of({4, 3}), Element::f32}, {}, {t.data(), Shape::of({4, 2}), Element::f32}}; }
+  std::vector<float> values(const std::string& path) const {
+    std::vector<float> out;
+    network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
+      if (name == path) out.assign(w.master().begin(), w.master().end());
+    });
+    return out;
+  }
+  Network network;
+  std::unique_ptr<Trainer> trainer;
+  std::vector<float> x = {0.5f, -1, 2, 1, 0.25f, -0.5f, -2, 1, 0, 0.125f, 3, -1};
+  std::vector<float> t = {1, 0, 0, 1, -1, 0.5f, 0.25f, 0};
+};
+
+TEST(Trainer, T_01_one_step_of_sgd_moves_each_weight_against_its_gradient) {
+  Bench bench;
+  const std::vector<float> before = bench.values("layers.1.weight");
+  const auto report = bench.trainer->step(bench.batch());
+  ASSERT_TRUE(report) << report.error().message;
+  const std::vector<float> after = bench.values("layers.1.weight");
+  std::vector<float> gradient;
+  bench.network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
+    const float* g = static_cast<const float*>(bench.trainer->session().gradients().of(w));
+    if (name == "layers.1.weight") gradient.assign(g, g + w.elements());
+  });
+  ASSERT_EQ(gradient.size(), 10u);
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(after[i], before[i] - 0.01f * gradient[i]) << i;
+  const auto next = bench.trainer->step(bench.batch());
+  EXPECT_LT(next->loss, report->loss);
+}
+
+TEST(Trainer, T_06_frozen_layers_keep_their_weights_and_rates_are_scaled) {
+  Bench plain, frozen(Json{{"trainable", false}}), slow(Json{{"learning_rate_scale", 0.5}});
+  for (Bench* b : {&plain, &frozen, &slow}) ASSERT_TRUE(b->trainer->step(b->batch()));
+  const std::vector<float> start = [] {
+    Bench b;
+    return b.values("layers.0.weight");
+  }();
+  EXPECT_EQ(frozen.values("layers.0.weight"), start);
+  EXPECT_EQ(frozen.values("layers.1.weight"), plain.values("layers.1.weight"));
+  const std::vector<float> moved = plain.values("layers.0.weight"), half = slow.values("layers.0.weight");
+  for (std::size_t i = 0; i < start.size(); ++i)
+    EXPECT_NEAR(half[i] - start[i], 0.5 * (moved[i] - start[i]), 6e-8) << i;  // weights below 1 are rounded by up to 3e-8
+}
+
+TEST(Trainer, T_04_a_batch_that_is_not_finite_is_skipped_and_ten_end_the_training) {
+  Bench bench;
+  const Digest before = weight_hash(bench.network);
+  bench.x[4] = std::numeric_limits<float>::infinity();
+  bench.x[5] = -std::numeric_limits<float>::infinity();
+  for (int i = 0; i < 10; ++i) {
+    const auto report = bench.trainer->step(bench.batch());
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->skipped);
+    EXPECT_EQ(weight_hash(bench.network), before);
+  }
+  EXPECT_EQ(bench.trainer->state().skipped, 10u);
+  const auto over = bench.trainer->step(bench.batch());
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().code, Code::InvalidState);
+}
+
+TEST(Trainer, T_04_names_the_layer_whose_output_is_not_finite_first) {
+  Bench bench(Json{{"activation", "relu"}});
+  std::fill(bench.x.begin(), bench.x.end(), 3e38f);
+  const auto report = bench.trainer->step(bench.batch());
+  ASSERT_TRUE(report);
+  ASSERT_TRUE(report->skipped);
+  EXPECT_NE(report->why.find("layers.0 (dense)"), std::string::npos) << report->why;
+}
+
+TEST(Trainer, T_05_evaluating_changes_nothing) {
+  Network network = network_of({{"seed", 2},
+                                {"layers",
+                                 {{{"type", "dense"}, {"input_height", 3}, {"output_height", 6}},
+                                  {{"type", "batchnorm"}, {"input_height", 6}},
+                                  {{"type", "dropout"}, {"rate", 0.5}},
+                                  {{"type", "dense"}, {"input_height", 6}, {"output_height", 2}}}}});
+  ASSERT_TRUE(network.prepare(Shape::of({4, 3})));
+  auto trainer = Trainer::create(network, {});
+  ASSERT_TRUE(trainer) << trainer.error().message;
+  const Bench bench;
+  ASSERT_TRUE((*trainer)->step(bench.batch()));
+  const Digest before = weight_hash(network);
+  const auto first = (*trainer)->evaluate(bench.batch());
+  ASSERT_TRUE(first) << first.error().message;
+  const double loss = first->loss.value;
+  EXPECT_EQ((*trainer)->evaluate(bench.batch())->loss.value, loss);
+  EXPECT_EQ(weight_hash(network), before);
+}
+
+TEST(Trainer, T_70_mixed_precision_rounds_what_passes_between_cells) {
+  for (const Mixed mixed : {Mixed::bf16, Mixed::f16, Mixed::fp8}) {
+    TrainerConfig config;
+    config.session.mixed = mixed;
+    config.schedule.learning_rate = 0.05;
+    Bench bench(Json::object(), config);
+    const auto seen = bench.trainer->evaluate(bench.batch());
+    ASSERT_TRUE(seen);
+    const std::uint32_t dropped = mixed == Mixed::bf16 ? 0xffffu : mixed == Mixed::f16 ? 0x1fffu : 0xfffffu;
+    for (std::size_t i = 0; i < 8; ++i) {
+      std::uint32_t bits;
+      std::memcpy(&bits, seen->output.as<float>() + i, 4);
+      EXPECT_EQ(bits & dropped, 0u) << static_cast<int>(mixed);
+    }
+    double first = 0, last = 0;
+    for (int i = 0; i < 60; ++i) {
+      const auto report = bench.trainer->step(bench.batch());
+      ASSERT_TRUE(report) << report.error().message;
+      (i == 0 ? first : last) = report->loss;
+    }
+    EXPECT_LT(last, 0.5 * first) << static_cast<int>(mixed);
+  }
+}
+
+TEST(Trainer, T_70_an_f16_overflow_halves_the_loss_scale_and_skips_the_step) {
+  TrainerConfig config;
+  config.session.mixed = Mixed::f16;
+  Bench bench(Json::object(), config);
+  std::fill(bench.t.begin(), bench.t.end(), 60000.0f);  // gradients times 2^16 leave the range of f16
+  const Digest before = weight_hash(bench.network);
+  const auto report = bench.trainer->step(bench.batch());
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->skipped);
+  EXPECT_EQ(bench.trainer->state().loss_scale, 32768.0);
+  EXPECT_EQ(weight_hash(bench.network), before);
+}
+
+TEST(Trainer, T_24_lbfgs_lowers_the_loss_of_its_batch) {
+  TrainerConfig config;
+  config.lbfgs_history = 5, config.schedule.learning_rate = 1;
+  Bench bench(Json::object(), config);
+  const double first = bench.trainer->evaluate(bench.batch())->loss.value;
+  double last = first;
+  for (int i = 0; i < 10; ++i) {
+    const auto report = bench.trainer->step(bench.batch());
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_LE(report->loss, last);
+    last = report->loss;
+  }
+  EXPECT_LT(last, 0.01 * first);
+}
+
+TEST(TrainConfig, J_keys_that_nobody_reads_are_errors_with_the_nearest) {
+  Json config = small_config();
+  config["epoch"] = 3;
+  const auto read = read_train_config(config, "");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::UnknownKey);
+  EXPECT_NE(read.error().message.find("epochs"), std::string::npos);
+  Json nested = small_config();
+  nested["optimizer"]["learning_rat"] = 1;
+  const auto inner = read_train_config(nested, "");
+  ASSERT_FALSE(inner);
+  EXPECT_NE(inner.error().message.find("optimizer.learning_rat"), std::string::npos) << inner.error().message;
+}
+
+}  // namespace
+}  // namespace loom::training_test
