@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace loom {
 
@@ -67,10 +68,62 @@ ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
   tape_.clear();
   statistics_.clear();
   gate_loss_ = 0;
+  if (options_.backward && options_.checkpoint_cells != 0) return run_segments(exec, x);
   return network_->forward(exec, pass_, x, 0, network_->num_cells());
 }
 
+// Without a tape: of every segment only its input stays.
+ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
+  const std::size_t cells = network_->num_cells(), each = options_.checkpoint_cells;
+  segments_.clear();
+  Pass pass = pass_;
+  pass.tape = nullptr;
+  ConstView current = x;
+  for (std::size_t begin = 0; begin < cells && !exec.status; begin += each) {
+    segments_.push_back(current);
+    const std::size_t end = std::min(begin + each, cells);
+    const View y = arena_.view(*network_->output_shape(current.shape, begin, end), x.element);  // checked at plan()
+    const ArenaScope scope(arena_);
+    copy(exec, network_->forward(exec, pass, current, begin, end), y);
+    current = y;
+  }
+  return current;
+}
+
+ConstView NetworkSession::segments_backward(const Exec& exec, const ConstView& dy) {
+  const std::size_t each = options_.checkpoint_cells;
+  const View dx = arena_.view(*input_, element());
+  // What a forward pass leaves behind beside its output was left by the first one.
+  Pass pass = pass_;
+  double gates = 0;
+  pass.statistics = nullptr, pass.gate_loss = &gates;
+  std::size_t widest = 0;
+  for (const ConstView& input : segments_) widest = std::max(widest, input.shape.elements() * bytes_of(element()));
+  std::byte* const buffers[2] = {arena_.take<std::byte>(widest), arena_.take<std::byte>(widest)};
+  ConstView gradient = dy;
+  for (std::size_t s = segments_.size(); s-- > 0 && !exec.status;) {
+    const ArenaScope scope(arena_);
+    const std::size_t begin = s * each, end = std::min(begin + each, network_->num_cells());
+    network_->forward(exec, pass, segments_[s], begin, end);
+    if (exec.status) break;
+    const View next = s == 0 ? dx : View{buffers[s % 2], segments_[s].shape, element()};
+    network_->backward(exec, pass, gradient, next, begin, end);
+    gradient = next;
+  }
+  return dx;
+}
+
+Result<void> NetworkSession::check_segments() const {
+  const std::string_view what = network_->num_cell_sources() != 0 ? "links or skips between cells"
+                                : !metas_.empty()                 ? "metacognition layers"
+                                : std::ranges::any_of(states_, [](const RecurrentState& state) { return state.stateful; }) ? "stateful layers"
+                                                                                                                           : "";
+  if (what.empty()) return {};
+  return fail(Code::Unsupported, "gradient checkpointing: the network has {}", what);
+}
+
 ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
+  if (options_.checkpoint_cells != 0) return segments_backward(exec, dy);
   const View dx = arena_.view(*input_, element());
   network_->backward(exec, pass_, dy, dx, 0, network_->num_cells());
   return dx;
@@ -97,9 +150,10 @@ Result<void> NetworkSession::plan(const Shape& input) {
     const Exec rehearsal = exec();
     const ConstView y = run_forward(rehearsal, nothing);
     if (options_.backward && !rehearsal.status) run_backward(rehearsal, y);
-    if (rehearsal.status) {
+    auto fits = options_.checkpoint_cells != 0 && options_.backward ? check_segments() : Result<void>();
+    if (rehearsal.status || !fits) {
       input_.reset();
-      return tl::make_unexpected(*rehearsal.status);
+      return tl::make_unexpected(rehearsal.status ? *rehearsal.status : std::move(fits).error());
     }
   }
   tape_.clear();
@@ -181,6 +235,10 @@ Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, co
   if (c == nullptr && state.has_cell) std::memset(state.c, 0, bytes);
   state.continues = true;
   return {};
+}
+
+void NetworkSession::carry_states() {
+  for (const std::size_t slot : recurrent_slots_) states_[slot].continues = states_[slot].h != nullptr;
 }
 
 void NetworkSession::reset() {

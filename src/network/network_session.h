@@ -15,6 +15,9 @@ struct NetworkSessionOptions {
   std::optional<Isa> isa;       // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
+  // Cells of a segment whose activations are computed again for its backward pass instead of being kept (engine T-80): the same gradients
+  // in less memory. 0: everything is kept. Unsupported for links and skips between cells, stateful and metacognition layers.
+  std::size_t checkpoint_cells = 0;
 };
 
 // What one call brings along beside the input.
@@ -52,6 +55,8 @@ class NetworkSession {
   Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
   // Every state to 0.
   void reset();
+  // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
+  void carry_states();
 
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
   double gate_loss() const { return gate_loss_; }
@@ -80,6 +85,9 @@ class NetworkSession {
   Result<void> allocate_states();
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
+  ConstView run_segments(const Exec& exec, const ConstView& x);
+  ConstView segments_backward(const Exec& exec, const ConstView& dy);
+  Result<void> check_segments() const;
   Result<void> keep_statistics();
 
   const Network* network_ = nullptr;
@@ -92,6 +100,7 @@ class NetworkSession {
   Statistics statistics_;
   std::vector<ConstView> cells_;  // outputs that links and skips want
   std::vector<View> d_cells_;
+  std::vector<ConstView> segments_;  // their inputs
   Pass pass_;
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c

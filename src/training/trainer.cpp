@@ -9,6 +9,7 @@
 #include "learning/clip.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "ops/scalar_sums.h"
 
 namespace loom {
 namespace {
@@ -62,6 +63,24 @@ ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
   return {x.as<std::byte>() + first * each * bytes_of(x.element), *Shape::create(extents), x.element};
 }
 
+// Room for `bytes`; what was there is gone where it was less.
+Result<void> make_room(std::size_t bytes, Buffer& memory) {
+  if (memory.size() >= bytes) return {};
+  LOOM_TRY(memory, Buffer::create(bytes));
+  return {};
+}
+
+// Positions [first, first + count) of every sequence of x [B, T, ...], one sequence behind the other.
+Result<ConstView> positions_of(const ConstView& x, std::size_t first, std::size_t count, Buffer& memory) {
+  std::vector<std::size_t> extents(x.shape.extents().begin(), x.shape.extents().end());
+  const std::size_t samples = extents[0], steps = extents[1], each = x.shape.elements() / (samples * steps) * bytes_of(x.element);
+  extents[1] = count;
+  LOOM_TRY_VOID(make_room(samples * count * each, memory));
+  for (std::size_t s = 0; s < samples; ++s)
+    std::memcpy(memory.data() + s * count * each, x.as<std::byte>() + (s * steps + first) * each, count * each);
+  return ConstView{memory.data(), *Shape::create(extents), x.element};
+}
+
 Samples part_of(const Samples& batch, std::size_t first, std::size_t count) {
   const std::size_t labels = batch.classes.size() / batch.size();
   return {part_of(batch.inputs, first, count), batch.classes.empty() ? batch.classes : batch.classes.subspan(first * labels, count * labels),
@@ -81,11 +100,36 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
     LOOM_TRY(t->lbfgs_, Lbfgs::create(*config.lbfgs_history));
   }
   LOOM_TRY_VOID(t->collect_parameters());
-  NetworkSessionOptions session = config.session;
-  session.backward = true;
-  LOOM_TRY(t->session_, NetworkSession::create(network, session));
+  LOOM_TRY_VOID(t->create_workers());
   if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
   return t;
+}
+
+Result<void> Trainer::create_workers() {
+  const std::size_t shards = config_.shards, workers = config_.workers;
+  if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
+    return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected", shards, workers);
+  NetworkSessionOptions options = config_.session;
+  options.backward = true;
+  if (workers > 1) {
+    const int threads = options.threads > 0 ? options.threads : ThreadPool::default_threads();
+    options.threads = std::max(1, threads / static_cast<int>(workers));
+    LOOM_TRY(team_, ThreadPool::create(static_cast<int>(std::min<std::size_t>(workers, ThreadPool::kMaxThreads))));
+  }
+  for (std::size_t w = 0; w < workers; ++w) {
+    LOOM_TRY(workers_.emplace_back().session, NetworkSession::create(*network_, options));
+  }
+  if (shards == 1) return {};
+  bool measures = !session().metas().empty();
+  network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { measures |= w.role() == WeightRole::Statistic; });
+  if (measures) return fail(Code::Unsupported, "shards: the network has layers that measure their whole batch (batchnorm, metacognition)");
+  std::size_t bytes = 0;
+  for (const Weight* w : weights_) bytes += w->elements() * bytes_of(session().element());
+  shard_gradients_.resize(shards);
+  for (Buffer& buffer : shard_gradients_) {
+    LOOM_TRY(buffer, Buffer::create(bytes));
+  }
+  return {};
 }
 
 Result<void> Trainer::collect_parameters() {
@@ -118,22 +162,14 @@ Result<void> Trainer::collect_parameters() {
   return optimizer_.prepare(std::move(parameters));
 }
 
-Result<void> Trainer::make_room(std::size_t& have, std::size_t bytes, Buffer& memory) {
-  if (have >= bytes) return {};
-  LOOM_TRY(memory, Buffer::create(bytes));
-  have = bytes;
-  return {};
-}
-
 // Inputs and values in the network's element type, the class ids of losses that take them.
 Result<Samples> Trainer::in_element(const Samples& batch) {
   Samples out = batch;
   if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0) return fail(Code::InvalidArgument, "a batch without inputs");
-  if (session_->element() == Element::f32) return out;
+  if (session().element() == Element::f32) return out;
   const auto widen = [&](ConstView& view, Buffer& memory) -> Result<void> {
     if (view.data == nullptr || view.element == Element::f64) return {};
-    std::size_t have = memory.size();
-    LOOM_TRY_VOID(make_room(have, view.shape.elements() * sizeof(double), memory));
+    LOOM_TRY_VOID(make_room(view.shape.elements() * sizeof(double), memory));
     std::copy_n(view.as<float>(), view.shape.elements(), memory.as<double>());
     view = {memory.data(), view.shape, Element::f64};
     return {};
@@ -144,7 +180,7 @@ Result<Samples> Trainer::in_element(const Samples& batch) {
 }
 
 // Of an output without data only shapes and classes are meant: what count() reads.
-Result<LossCall> Trainer::loss_call(const Samples& batch, const ConstView& output) {
+Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const ConstView& output) {
   LossCall call{.output = output};
   if (batch.classes.empty()) {
     if (batch.values.data == nullptr || batch.values.shape.elements() != output.shape.elements())
@@ -154,27 +190,27 @@ Result<LossCall> Trainer::loss_call(const Samples& batch, const ConstView& outpu
   }
   const std::size_t rows = output.shape.rows(), classes = output.shape.cols();
   if (loss_.takes_classes()) {
-    classes_.assign(batch.classes.begin(), batch.classes.end());
-    call.classes = classes_;
+    worker.classes.assign(batch.classes.begin(), batch.classes.end());
+    call.classes = worker.classes;
     return call;
   }
   if (batch.classes.size() != rows) return fail(Code::ShapeMismatch, "{} class targets for an output of shape {}", batch.classes.size(), output.shape.text());
   if (output.data == nullptr) return call;
-  std::size_t have = one_hot_.size();
-  LOOM_TRY_VOID(make_room(have, output.shape.elements() * bytes_of(output.element), one_hot_));
-  std::memset(one_hot_.data(), 0, output.shape.elements() * bytes_of(output.element));
+  Buffer& one_hot = worker.one_hot;
+  LOOM_TRY_VOID(make_room(output.shape.elements() * bytes_of(output.element), one_hot));
+  std::memset(one_hot.data(), 0, output.shape.elements() * bytes_of(output.element));
   for (std::size_t r = 0; r < rows; ++r) {
     const auto c = static_cast<std::size_t>(batch.classes[r]);
     if (batch.classes[r] < 0 || c >= classes) return fail(Code::IndexOutOfRange, "row {}: class {} of {}", r, batch.classes[r], classes);
-    with_element(output.element, [&]<class T>() { one_hot_.as<T>()[r * classes + c] = T{1}; });
+    with_element(output.element, [&]<class T>() { one_hot.as<T>()[r * classes + c] = T{1}; });
   }
-  call.target = {one_hot_.data(), output.shape, output.element};
+  call.target = {one_hot.data(), output.shape, output.element};
   return call;
 }
 
 Result<double> Trainer::joint_count(const Samples& batch) {
   LOOM_TRY(const Shape shape, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
-  LOOM_TRY(const LossCall call, loss_call(batch, {nullptr, shape, session_->element()}));
+  LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, {nullptr, shape, session().element()}));
   if (loss_.takes_classes() && !batch.classes.empty())
     for (const std::int32_t c : batch.classes)
       if (c >= 0 && static_cast<std::size_t>(c) >= shape.cols())
@@ -183,49 +219,141 @@ Result<double> Trainer::joint_count(const Samples& batch) {
 }
 
 // Forward, loss and backward of samples [first, first + part.size()) of a batch; gradients are added to the session's.
-Result<double> Trainer::run_part(const Samples& part, std::size_t first, double joint) {
+Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
-  LOOM_TRY(const ConstView y, session_->forward(part.inputs, extras));
-  LOOM_TRY(LossCall call, loss_call(part, y));
-  std::size_t have = dy_.size();
-  LOOM_TRY_VOID(make_room(have, y.shape.elements() * bytes_of(y.element), dy_));
-  const View dy{dy_.data(), y.shape, y.element};
+  LOOM_TRY(const ConstView y, worker.session->forward(part.inputs, extras));
+  LOOM_TRY(LossCall call, loss_call(worker, part, y));
+  LOOM_TRY_VOID(make_room(y.shape.elements() * bytes_of(y.element), worker.dy));
+  const View dy{worker.dy.data(), y.shape, y.element};
   call.gradient = dy, call.joint_count = joint;
-  if (!(batch_shape_ == y.shape)) {
-    arena_ = Arena::measuring();
-    LOOM_TRY_VOID(loss_.evaluate(exec(), call));
-    LOOM_TRY(arena_, Arena::create(std::max(arena_.peak(), weights_.size() * sizeof(double)) + 64));  // clip_norm takes a sum per weight
-    batch_shape_ = y.shape;
+  if (!(worker.output == y.shape)) {
+    worker.arena = Arena::measuring();
+    LOOM_TRY_VOID(loss_.evaluate(worker.exec(), call));
+    // clip_norm takes a sum per weight
+    LOOM_TRY(worker.arena, Arena::create(std::max(worker.arena.peak(), weights_.size() * sizeof(double)) + 64));
+    worker.output = y.shape;
   }
-  arena_.rewind(0);
-  const Exec now = exec();
+  worker.arena.rewind(0);
+  const Exec now = worker.exec();
   LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
   if (state_.loss_scale != 1) scale(now, dy, state_.loss_scale, dy);
   round_gradients(now, dy, config_.session.mixed);
-  const double gates = session_->gate_loss();
-  LOOM_TRY_VOID(session_->backward(dy));
+  const double gates = worker.session->gate_loss();
+  LOOM_TRY_VOID(worker.session->backward(dy));
   return loss.value + gates;
+}
+
+// The same in chunks of tbptt_steps positions: states go on, gradients stop between them.
+Result<double> Trainer::run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint) {
+  const Shape& shape = part.inputs.shape;
+  const std::size_t steps = shape[1], rows = shape[0] * steps, labels = part.classes.size() / rows;
+  if (part.classes.size() % rows != 0 || (part.values.data != nullptr && (part.values.shape.rank() < 2 || part.values.shape[1] != steps)))
+    return fail(Code::ShapeMismatch, "tbptt_steps: targets for each of {} positions expected", steps);
+  double loss = 0;
+  for (std::size_t at = 0; at < steps; at += config_.tbptt_steps) {
+    const std::size_t count = std::min(config_.tbptt_steps, steps - at);
+    Samples chunk;
+    LOOM_TRY(chunk.inputs, positions_of(part.inputs, at, count, worker.chunk_inputs));
+    if (part.values.data != nullptr) {
+      LOOM_TRY(chunk.values, positions_of(part.values, at, count, worker.chunk_values));
+    }
+    worker.chunk_classes.clear();
+    for (std::size_t s = 0; s < shape[0] && !part.classes.empty(); ++s) {
+      const auto from = part.classes.begin() + static_cast<std::ptrdiff_t>((s * steps + at) * labels);
+      worker.chunk_classes.insert(worker.chunk_classes.end(), from, from + static_cast<std::ptrdiff_t>(count * labels));
+    }
+    chunk.classes = worker.chunk_classes;
+    if (at != 0) worker.session->carry_states();
+    LOOM_TRY(const double part_loss, run_part(worker, chunk, first, joint));
+    loss += part_loss;
+  }
+  return loss;
+}
+
+// A batch, or a shard of one, in the micro-batches that the configuration asks for.
+Result<double> Trainer::run_samples(Worker& worker, const Samples& samples, std::size_t first, double joint) {
+  const std::size_t all = samples.size(), each = config_.micro_batch == 0 ? all : std::min(config_.micro_batch, all);
+  double loss = 0;
+  for (std::size_t at = 0; at < all; at += each) {
+    const std::size_t count = std::min(each, all - at);
+    const Samples part = each == all ? samples : part_of(samples, at, count);
+    const bool chunks = config_.tbptt_steps != 0 && part.inputs.shape.rank() >= 2 && part.inputs.shape[1] > config_.tbptt_steps;
+    LOOM_TRY(const double value, chunks ? run_chunks(worker, part, first + at, joint) : run_part(worker, part, first + at, joint));
+    loss += value;
+  }
+  return loss;
+}
+
+// The shards of one worker, each with a gradient of its own.
+Result<void> Trainer::run_share(std::size_t w, const Samples& batch, double joint, std::span<double> losses) {
+  Worker& worker = workers_[w];
+  const std::size_t shards = config_.shards, samples = batch.size();
+  for (std::size_t s = w * shards / workers_.size(); s < (w + 1) * shards / workers_.size(); ++s) {
+    const std::size_t begin = s * samples / shards, end = (s + 1) * samples / shards;
+    Gradients& gradients = worker.session->gradients();
+    gradients.clear();
+    losses[s] = 0;
+    if (begin != end) {
+      LOOM_TRY(losses[s], run_samples(worker, part_of(batch, begin, end - begin), begin, joint));
+    }
+    std::byte* to = shard_gradients_[s].data();
+    for (const Weight* weight : weights_) {
+      const std::size_t bytes = weight->elements() * bytes_of(gradients.element());
+      std::memcpy(to, gradients.of(*weight), bytes);
+      to += bytes;
+    }
+  }
+  return {};
+}
+
+// Workers compute side by side; the shards' gradients and losses are then added as a binary tree over their numbers.
+Result<double> Trainer::run_shards(const Samples& batch, double joint) {
+  const std::size_t shards = config_.shards;
+  std::vector<double> losses(shards);
+  std::vector<Result<void>> done(workers_.size());
+  const auto run = [&](std::size_t w) { done[w] = run_share(w, batch, joint, losses); };
+  if (workers_.size() == 1)
+    run(0);
+  else
+    team_->run(workers_.size(), run);
+  for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
+  const Exec now = workers_[0].exec();
+  std::size_t elements = 0;
+  for (const Weight* w : weights_) elements += w->elements();
+  with_element(session().element(), [&]<class T>() {
+    for_elements(now, elements, [&](std::size_t first, std::size_t count) {
+      for (std::size_t stride = 1; stride < shards; stride *= 2)
+        for (std::size_t s = 0; s + stride < shards; s += 2 * stride) {
+          T* const a = shard_gradients_[s].as<T>() + first;
+          const T* const b = shard_gradients_[s + stride].as<T>() + first;
+          for (std::size_t i = 0; i < count; ++i) a[i] = snap_one(a[i] + b[i]);
+        }
+    });
+  });
+  const std::byte* from = shard_gradients_[0].data();
+  for (const Weight* w : weights_) {
+    const std::size_t bytes = w->elements() * bytes_of(session().element());
+    std::memcpy(session().gradients().of(*w), from, bytes);
+    from += bytes;
+  }
+  for (std::size_t stride = 1; stride < shards; stride *= 2)
+    for (std::size_t s = 0; s + stride < shards; s += 2 * stride) losses[s] += losses[s + stride];
+  return losses[0];
 }
 
 // Gradients of the mean loss over the batch; the loss itself is the result.
 Result<double> Trainer::gradients(const Samples& batch) {
-  session_->gradients().clear();
+  session().gradients().clear();
   LOOM_TRY(const double joint, joint_count(batch));
-  const std::size_t samples = batch.size(), each = config_.micro_batch == 0 ? samples : std::min(config_.micro_batch, samples);
-  double loss = 0;
-  for (std::size_t first = 0; first < samples; first += each) {
-    const std::size_t count = std::min(each, samples - first);
-    LOOM_TRY(const double part, run_part(each == samples ? batch : part_of(batch, first, count), first, joint));
-    loss += part;
-  }
+  LOOM_TRY(const double loss, config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint));
   list_gradients();
   return loss;
 }
 
 void Trainer::list_gradients() {
   for (std::size_t p = 0; p < weights_.size(); ++p) {
-    gradients_[p] = {session_->gradients().of(*weights_[p]), weights_[p]->rows(), weights_[p]->cols(), session_->element()};
+    gradients_[p] = {session().gradients().of(*weights_[p]), weights_[p]->rows(), weights_[p]->cols(), session().element()};
     const_gradients_[p] = gradients_[p];
     masters_[p] = weights_[p]->master_for_update();
   }
@@ -233,7 +361,7 @@ void Trainer::list_gradients() {
 
 Result<void> Trainer::commit() {
   for (std::size_t p = 0; p < weights_.size(); ++p)
-    if (auto done = weights_[p]->commit_update(session_->pool()); !done)
+    if (auto done = weights_[p]->commit_update(session().pool()); !done)
       return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().message, state_.steps, learning_rate());
   return {};
 }
@@ -250,7 +378,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   if (lbfgs_) return lbfgs_step(batch, std::move(report));
   auto loss = gradients(batch);
   if (!loss && loss.error().code != Code::NonFinite) return tl::make_unexpected(std::move(loss).error());
-  const Exec now = exec();
+  const Exec now = workers_[0].exec();
   bool fine = loss && std::isfinite(*loss);
   report.loss = loss ? *loss : std::numeric_limits<double>::quiet_NaN();
   if (fine && state_.loss_scale != 1)
@@ -295,11 +423,11 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
 
 // Where a forward of this batch stops being finite.
 std::string Trainer::first_bad_layer(const Samples& batch) {
-  const Exec now = exec();
+  const Exec now = workers_[0].exec();
   FiniteWatch watch(now);
-  session_->watch(&watch);
-  const auto ran = session_->forward(batch.inputs);
-  session_->watch(nullptr);
+  session().watch(&watch);
+  const auto ran = session().forward(batch.inputs);
+  session().watch(nullptr);
   if (!ran) return ran.error().message;
   if (watch.first == nullptr) return "the gradient or the loss is not finite; every layer's output is";
   std::string place = "a layer";
@@ -314,13 +442,13 @@ std::string Trainer::first_bad_layer(const Samples& batch) {
 Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
   const FpEnvironment environment;
   LOOM_TRY(const Samples batch, in_element(given));
-  LOOM_TRY(const ConstView y, session_->forward(batch.inputs));
-  LOOM_TRY(const LossCall call, loss_call(batch, y));
+  LOOM_TRY(const ConstView y, session().forward(batch.inputs));
+  LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, y));
   Arena scratch = Arena::measuring();
-  const Exec rehearsal{session_->pool(), session_->kernels(), scratch};
+  const Exec rehearsal{session().pool(), session().kernels(), scratch};
   LOOM_TRY_VOID(loss_.evaluate(rehearsal, call));
   LOOM_TRY(Arena memory, Arena::create(std::max<std::size_t>(scratch.peak(), 64)));
-  const Exec now{session_->pool(), session_->kernels(), memory};
+  const Exec now{session().pool(), session().kernels(), memory};
   LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
   return Evaluation{y, loss};
 }
@@ -347,9 +475,11 @@ std::vector<Trainer::Slot> Trainer::slots() const {
 }
 
 std::size_t Trainer::resident_bytes() const {
-  std::size_t bytes = session_->scratch_bytes() + dy_.size() + arena_.size();
+  std::size_t bytes = 0;
+  for (const Worker& w : workers_) bytes += w.session->scratch_bytes() + w.dy.size() + w.arena.size();
+  for (const Buffer& shard : shard_gradients_) bytes += shard.size();
   for (const Slot& slot : slots()) bytes += slot.values.bytes();
-  for (const Weight* w : weights_) bytes += w->elements() * bytes_of(session_->element());
+  for (const Weight* w : weights_) bytes += workers_.size() * w->elements() * bytes_of(network_->settings.activations);
   return bytes;
 }
 

@@ -22,6 +22,9 @@ struct TrainerConfig {
   bool schedule_by_epoch = false;
   double clip_norm = 0, clip_value = 0;      // 0: off (T-40)
   std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41)
+  std::size_t tbptt_steps = 0;               // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
+  std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
+  std::size_t workers = 1;                   // whoever computed them: sessions side by side, each with its share of the threads
   std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
   NetworkSessionOptions session;             // `backward` is set here
 };
@@ -81,7 +84,7 @@ class Trainer {
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs) { return lbfgs_->restore(std::move(pairs)); }
 
-  NetworkSession& session() { return *session_; }
+  NetworkSession& session() { return *workers_[0].session; }
   const Network& network() const { return *network_; }
   std::span<const Parameter> parameters() const { return optimizer_.parameters(); }
   // What training keeps beside the weights: activations, gradients, optimiser state.
@@ -91,12 +94,25 @@ class Trainer {
   Trainer(Network& network, const TrainerConfig& config, Loss loss, Optimizer optimizer, Schedule schedule)
       : network_(&network), config_(config), loss_(std::move(loss)), optimizer_(std::move(optimizer)), schedule_(std::move(schedule)) {}
   Result<void> collect_parameters();
-  Exec exec() { return {session_->pool(), session_->kernels(), arena_, &session_->cancel(), Activations::int16}; }
-  Result<LossCall> loss_call(const Samples& batch, const ConstView& output);
+  // A session with what one part of a batch needs beside it.
+  struct Worker {
+    std::unique_ptr<NetworkSession> session;
+    Arena arena;
+    Buffer dy, one_hot, chunk_inputs, chunk_values;
+    std::vector<std::int64_t> classes;
+    std::vector<std::int32_t> chunk_classes;
+    Shape output;  // that the arena was planned for
+    Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
+  };
+  Result<LossCall> loss_call(Worker& worker, const Samples& batch, const ConstView& output);
   Result<Samples> in_element(const Samples& batch);
-  Result<void> make_room(std::size_t& have, std::size_t bytes, Buffer& memory);
   Result<double> gradients(const Samples& batch);
-  Result<double> run_part(const Samples& part, std::size_t first, double joint_count);
+  Result<double> run_part(Worker& worker, const Samples& part, std::size_t first, double joint_count);
+  Result<double> run_samples(Worker& worker, const Samples& part, std::size_t first, double joint_count);
+  Result<double> run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint_count);
+  Result<double> run_shards(const Samples& batch, double joint_count);
+  Result<void> run_share(std::size_t worker, const Samples& batch, double joint_count, std::span<double> losses);
+  Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
   Result<void> commit();
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
@@ -109,14 +125,13 @@ class Trainer {
   Optimizer optimizer_;
   Schedule schedule_;
   std::optional<Lbfgs> lbfgs_;
-  std::unique_ptr<NetworkSession> session_;
+  std::vector<Worker> workers_;               // the first one's session is the trainer's own
+  std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
+  std::vector<Buffer> shard_gradients_;       // of all weights, one behind the other
   std::vector<Weight*> weights_;              // by parameter
   std::vector<Tensor> masters_, gradients_;
   std::vector<ConstTensor> const_gradients_;
-  std::vector<std::int64_t> classes_;
-  Arena arena_;
-  Buffer dy_, one_hot_, wide_inputs_, wide_values_;
-  Shape batch_shape_;
+  Buffer wide_inputs_, wide_values_;
   TrainerState state_;
   std::uint64_t epoch_ = 0;
 };

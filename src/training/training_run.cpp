@@ -94,9 +94,8 @@ Result<void> TrainingRun::start_trainer() {
   LOOM_TRY_VOID(network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))));
 
   TrainerConfig trainer = config_.trainer;
-  const Mixed mixed = trainer.session.mixed;
-  trainer.session = options_.session;
-  trainer.session.mixed = mixed;
+  trainer.session = options_.session;  // of which the config says these two
+  trainer.session.mixed = config_.trainer.session.mixed, trainer.session.checkpoint_cells = config_.trainer.session.checkpoint_cells;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
   LOOM_TRY(trainer_, Trainer::create(*network_, trainer));

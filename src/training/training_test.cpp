@@ -313,6 +313,105 @@ TEST(Trainer, T_24_lbfgs_lowers_the_loss_of_its_batch) {
   EXPECT_LT(last, 0.01 * first);
 }
 
+// Layers of every sort that recomputing could get wrong: masks, batch statistics, recurrence, attention.
+Json deep_spec() {
+  return {{"seed", 4},
+          {"layers",
+           {{{"type", "dense"}, {"input_height", 6}, {"output_height", 8}, {"activation", "gelu"}},
+            {{"type", "lstm"}, {"input_height", 8}, {"output_height", 8}},
+            {{"type", "dropout"}, {"rate", 0.3}},
+            {{"type", "mha"}, {"d_model", 8}, {"num_heads", 2}},
+            {{"type", "layernorm"}, {"input_height", 8}},
+            {{"type", "dense"}, {"input_height", 8}, {"output_height", 3}}}}};
+}
+
+struct Sequences {
+  explicit Sequences(std::size_t samples = 32, std::size_t steps = 10) : samples(samples), steps(steps) {
+    const RandomStream stream{9, RandomDomain::Noise, 0, random_site("sequences")};
+    for (std::size_t i = 0; i < samples * steps * 6; ++i) x.push_back(static_cast<float>(stream.uniform(i)) - 0.5f);
+    for (std::size_t i = 0; i < samples * steps; ++i) labels.push_back(static_cast<std::int32_t>(i * i % 3));
+  }
+  Samples batch() const { return {{x.data(), Shape::of({samples, steps, 6}), Element::f32}, labels, {}}; }
+  std::size_t samples, steps;
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+};
+
+struct Trained {
+  Digest hash{};
+  double loss = 0;
+  std::size_t scratch = 0;
+};
+
+Trained trained(const Json& spec, TrainerConfig config, const Sequences& data = Sequences(), int steps = 3) {
+  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam";
+  if (config.session.threads == 0) config.session.threads = 2;
+  Network network = network_of(spec);
+  EXPECT_TRUE(network.prepare(Shape::of({data.samples, data.steps, 6})));
+  auto trainer = Trainer::create(network, config);
+  EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().message);
+  if (!trainer) return {};
+  Trained out;
+  for (int i = 0; i < steps; ++i) {
+    const auto report = (*trainer)->step(data.batch());
+    EXPECT_TRUE(report) << (report ? "" : report.error().message);
+    if (report) out.loss = report->loss;
+  }
+  out.hash = weight_hash(network), out.scratch = (*trainer)->session().scratch_bytes();
+  return out;
+}
+
+TEST(Trainer, T_80_recomputed_activations_give_the_same_bits_in_less_memory) {
+  const Trained plain = trained(deep_spec(), {});
+  for (const std::size_t cells : {1u, 2u, 4u, 6u, 100u}) {
+    TrainerConfig config;
+    config.session.checkpoint_cells = cells;
+    const Trained segments = trained(deep_spec(), config);
+    EXPECT_EQ(segments.hash, plain.hash) << cells;
+    EXPECT_EQ(segments.loss, plain.loss) << cells;
+    if (cells < 4) {
+      EXPECT_LT(segments.scratch, plain.scratch) << cells;
+    }
+  }
+}
+
+TEST(Trainer, T_81_truncated_bptt_with_all_steps_is_the_whole_one_and_with_fewer_another) {
+  Json spec = deep_spec();
+  spec["layers"].erase(3);  // attention sees the chunk alone
+  TrainerConfig config;
+  const Trained whole = trained(spec, config);
+  config.tbptt_steps = 10;
+  EXPECT_EQ(trained(spec, config).hash, whole.hash);
+  config.tbptt_steps = 4;
+  const Trained cut = trained(spec, config, Sequences(), 1);
+  EXPECT_NE(cut.hash, whole.hash);
+}
+
+TEST(Trainer, T_81_states_go_on_from_chunk_to_chunk) {
+  // Without dropout the forward pass of chunks is that of the whole: the first step's loss is the same to rounding.
+  Json spec = deep_spec();
+  spec["layers"].erase(3), spec["layers"].erase(2);
+  TrainerConfig config;
+  const Trained whole = trained(spec, config, Sequences(), 1);
+  config.tbptt_steps = 3;
+  EXPECT_NEAR(trained(spec, config, Sequences(), 1).loss, whole.loss, 1e-12);
+}
+
+TEST(Trainer, T_41_shards_give_the_same_bits_on_any_number_of_workers) {
+  TrainerConfig config;
+  config.shards = 8;
+  const Trained one = trained(deep_spec(), config);
+  for (const std::size_t workers : {2u, 5u, 8u}) {
+    config.workers = workers;
+    EXPECT_EQ(trained(deep_spec(), config).hash, one.hash) << workers;
+  }
+  EXPECT_NEAR(one.loss, trained(deep_spec(), {}).loss, 1e-5);
+  config.workers = 3;  // the last shards have no sample
+  const Trained few = trained(deep_spec(), config, Sequences(5));
+  config.workers = 1;
+  EXPECT_EQ(trained(deep_spec(), config, Sequences(5)).hash, few.hash);
+}
+
 TEST(TrainConfig, J_keys_that_nobody_reads_are_errors_with_the_nearest) {
   Json config = small_config();
   config["epoch"] = 3;
