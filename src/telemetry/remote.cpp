@@ -36,14 +36,15 @@ void TanhiObserver::begin(PassKind) {
   last_ = clock_() - start_;
 }
 
-std::int64_t TanhiObserver::began(std::string_view path, bool /*backward*/) {
+std::int64_t TanhiObserver::began(const LayerEvent& e) {
+  const std::string_view path = e.path;
   std::int64_t from = last_;
+  const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
+  // What a link runs has ended just before it, under its owner's path.
+  if (e.layer->as_link() != nullptr && &e.layer->last_operation() != e.layer && !ended_.empty()) take();
   while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) && ended_.back().first[path.size()] == '.')
-    from = ended_.back().second, ended_.pop_back();
-  if (path.find('.', path.find('.') + 1) == path.npos)
-    ended_.clear();  // a cell of the grid: nothing contains it
-  else
-    ended_.emplace_back(path, from);
+    take();
+  ended_.emplace_back(path, from);
   return from;
 }
 
@@ -84,7 +85,7 @@ class ParallelKeys final : public FieldVisitor {
 
 Result<void> TanhiObserver::observe(const LayerEvent& e) {
   const bool backward = e.type == "backward" || e.type == "tween";
-  const std::int64_t from = began(e.path, backward), to = clock_() - start_;
+  const std::int64_t from = began(e), to = clock_() - start_;
   std::size_t weights = 0;
   const_cast<Layer*>(e.layer)->visit_all_weights([&](const Weight& w) { weights += w.elements(); });
   Json line{{"v", "tanhi1"},  {"seq", seq_++},         {"phase", backward ? "bwd" : "fwd"}, {"idx", e.index}, {"z", e.cell.z},

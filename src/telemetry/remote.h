@@ -39,15 +39,15 @@ class TanhiObserver final : public Observer {
 
  private:
   TanhiObserver() = default;
-  // When the layer at `path` began, by what ended before it.
-  std::int64_t began(std::string_view path, bool backward);
+  // When a layer began, by what ended before it.
+  std::int64_t began(const LayerEvent& event);
 
   std::unique_ptr<UdpSocket> socket_;
   std::unique_ptr<LineQueue> queue_;  // stops before the socket goes
   ClockNs clock_;
   std::int64_t start_ = 0, last_ = 0;
   std::uint64_t seq_ = 0;
-  std::vector<std::pair<std::string, std::int64_t>> ended_;  // layers of this cell that no container has taken, and when they began
+  std::vector<std::pair<std::string, std::int64_t>> ended_;  // layers of this pass that no container has taken, and when they began
 };
 
 }  // namespace loom
