@@ -1,13 +1,12 @@
 // verify, audit.
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <fstream>
 
 #include "cli/commands.h"
 #include "core/numerics_version.h"
 #include "lm/golden.h"
+#include "telemetry/audit.h"
 
 namespace loom::cli {
 namespace {
@@ -49,35 +48,38 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-Result<int> run_audit(const CommonOptions& o) {
-  Json caches = Json::array();
-  for (int i = 0; i < 8; ++i) {
-    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
-    const std::string level = first_line(folder + "level");
-    if (level.empty()) break;
-    caches.push_back(Json{{"level", level}, {"type", first_line(folder + "type")}, {"size", first_line(folder + "size")}});
-  }
-  Json isas = Json::array();
-  for (const Isa isa : usable_isas()) isas.push_back(name(isa));
-  const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  const double memory = pages > 0 && page > 0 ? static_cast<double>(pages) * static_cast<double>(page) / 1e6 : 0;
-  const Json out{{"cpu", cpu_name()},
-                 {"physical_cores", ThreadPool::default_threads()},
-                 {"memory_mb", memory},
-                 {"caches", caches},
-                 {"isas", isas},
-                 {"chosen_isa", name(best_isa())},
-                 {"tiles", Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
-                 {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
-                 {"version", LOOM_VERSION},
-                 {"numerics_version", kNumericsVersion}};
-  if (o.json) {
+struct AuditCommand {
+  CommonOptions common;
+  AuditOptions audit;
+};
+
+Result<int> run_audit(const AuditCommand& o) {
+  const Json system = system_audit(o.audit);
+  const Json* const bytes = find(system["memory"], "total_bytes");
+  const double memory = bytes == nullptr ? 0 : as_number(*bytes).value_or(0) / 1e6;
+  Json out{{"cpu", cpu_name()},
+           {"physical_cores", ThreadPool::default_threads()},
+           {"memory_mb", memory},
+           {"chosen_isa", name(best_isa())},
+           {"tiles", Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
+           {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
+           {"version", LOOM_VERSION},
+           {"numerics_version", kNumericsVersion}};
+  for (const char* key : {"os", "caches", "isas", "memory", "gpus", "disks", "network"})
+    if (const Json* part = find(system, key)) out[key] = *part;
+  if (const Json* cores = find(system["cpu"], "logical_cores")) out["logical_cores"] = *cores;
+  if (o.common.json) {
     print_json(out);
     return kOk;
   }
   std::printf("%s, %d physical cores, %.0f MB of memory\n", cpu_name().c_str(), ThreadPool::default_threads(), memory);
-  for (const Json& c : caches)
+  for (const Json& c : out["caches"])
     std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(), as_string(c["size"])->c_str());
+  for (const Json& g : out["gpus"]) std::printf("GPU: %s\n", dump_json(g).c_str());
+  for (const Json& d : out["disks"])
+    std::printf("disk %s: %.1f GB\n", as_string(d["name"])->c_str(), as_number(d["bytes"]).value_or(0) / 1e9);
+  if (const Json* network = find(out, "network"))
+    for (const Json& i : *network) std::printf("network: %s\n", dump_json(i).c_str());
   std::printf("instruction sets:");
   for (const Isa isa : usable_isas()) std::printf(" %s", std::string(name(isa)).c_str());
   std::printf("; %s is used\n", std::string(name(best_isa())).c_str());
@@ -98,9 +100,10 @@ Run verify_command(CLI::App& app) {
 }
 
 Run audit_command(CLI::App& app) {
-  auto o = std::make_shared<CommonOptions>();
-  app.add_flag("--json", o->json, "One JSON object on stdout");
-  add_common(app, *o, false);
+  auto o = std::make_shared<AuditCommand>();
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  app.add_flag("--include-network", o->audit.include_network, "MAC and IP addresses too");
+  add_common(app, o->common, false);
   return [o] { return finish(run_audit(*o)); };
 }
 

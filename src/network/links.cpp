@@ -31,6 +31,8 @@ struct Network::LinkUse {
   std::string place;
 };
 
+bool Network::feeds(const Link& link) const { return link.feeds() || (sweep_ == Sweep::Steps && link.mode() == Link::Mode::Auto); }
+
 // The cell that an address stands for: the first one in a chain of links that is no link which shares. `known` remembers the chains
 // walked, so that every link is followed once.
 Result<std::size_t> Network::final_target(const std::string& place, const std::array<std::size_t, 4>& address,
@@ -43,7 +45,7 @@ Result<std::size_t> Network::final_target(const std::string& place, const std::a
     const Layer* layer = cells_[*to].layer.get();
     if (layer == nullptr) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*to));
     const Link* next = layer->as_link();
-    if (next == nullptr || next->feeds()) break;
+    if (next == nullptr || feeds(*next)) break;
     const auto [entry, is_new] = known.try_emplace(*to, kOnTheWay);
     if (!is_new && entry->second == kOnTheWay) {
       std::string text;
@@ -64,7 +66,7 @@ Result<std::size_t> Network::final_target(const std::string& place, const std::a
 Result<std::size_t> Network::source_cell(CellSource& source, std::size_t from, const std::string& place,
                                          std::map<std::size_t, std::size_t>& known) const {
   LOOM_TRY(const std::size_t cell, final_target(place, source.address, known));
-  if (cell >= from)
+  if (cell >= from && sweep_ == Sweep::Plain)
     return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place,
                 place_text(cell), place_text(from));
   return cell;
@@ -72,6 +74,7 @@ Result<std::size_t> Network::source_cell(CellSource& source, std::size_t from, c
 
 Result<void> Network::resolve_links() {
   links_.clear(), sources_.clear(), state_needs_.clear();
+  only_steps_ = false;
   std::vector<LinkUse> uses;
   std::map<std::size_t, std::size_t> known;
   std::vector<std::pair<CellSource*, std::size_t>> wanted;
@@ -81,16 +84,18 @@ Result<void> Network::resolve_links() {
     visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
       if (error) return;
       Link* link = layer.as_link();
-      CellSource* source = link != nullptr && link->feeds() ? &link->source() : nullptr;
+      const bool is_cell = link != nullptr && cells_[i].layer.get() == link;
+      CellSource* source = link != nullptr && (is_cell ? feeds(*link) : link->feeds()) ? &link->source() : nullptr;
       if (Residual* residual = layer.as_residual()) source = residual->cell();
       if (link != nullptr) links_.push_back(link);
       if (source != nullptr) {
-        if (link != nullptr && cells_[i].layer.get() != link) {
+        if (link != nullptr && !is_cell) {
           error = Error{Code::InvalidConfig, place + ": a feed link stands in a cell of the grid, not inside a container"};
           return;
         }
         auto cell = source_cell(*source, i, place, known);
         if (!cell) return void(error = std::move(cell).error());
+        only_steps_ |= *cell >= i || (link != nullptr && !link->feeds());
         wanted.emplace_back(source, *cell), sources_.push_back(*cell);
       } else if (link != nullptr) {
         auto to = final_target(place, link->address(), known);

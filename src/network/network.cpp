@@ -45,6 +45,7 @@ Result<void> Network::place(const Address& address, LayerPtr layer) {
 }
 
 void Network::unresolve() {
+  step_cells_.clear();
   for (Link* link : links_) link->unresolve();  // their targets may be what is replaced
   links_.clear();
   for (Weight* w : ties_) w->untie();
@@ -127,7 +128,8 @@ Result<void> Network::merge_adapters() {
 }
 
 Result<void> Network::prepare(const Shape& input) {
-  shape_after_.clear();
+  sweep_ = Sweep::Plain;
+  shape_after_.clear(), step_cells_.clear();
   LOOM_TRY_VOID(resolve_ties());
   LOOM_TRY_VOID(resolve_links());
   std::vector<ConstView> outputs(sources_.size());
@@ -159,6 +161,7 @@ Result<Shape> Network::shape_behind(std::size_t cell, const Shape& input, std::s
 }
 
 Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::size_t end) const {
+  if (only_steps_) return fail(Code::InvalidState, "the network was prepared for the step mesh and has links that the plain sweep reads otherwise");
   std::vector<ConstView> outputs(sources_.size());
   Shape shape = input;
   std::size_t next_source = 0;

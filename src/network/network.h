@@ -24,6 +24,19 @@ struct Cell {
   bool runs() const { return layer != nullptr && !layer->common.is_disabled; }
 };
 
+// A cell as the step mesh runs it (engine section 8): what it reads, and what it does with that.
+struct StepCell {
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  enum class Feed : std::uint8_t { None, Replace, Add, Concat };
+
+  const Layer* operation = nullptr;  // null: its input passes through, one tick later
+  std::size_t link = kNone;          // the cell whose last output is fed in, in place of, added to or behind the predecessor's
+  Feed feed = Feed::None;
+  bool starts = false;               // data reaches it; shapes are known only then
+  Shape source, input, output;       // the predecessor's output, what the operation reads, what it makes
+  std::size_t cost = 0;              // of one tick, in multiplications or so
+};
+
 class Network {
  public:
   // InvalidConfig unless every extent is 1..65536 and the product at most 2^24.
@@ -63,6 +76,19 @@ class Network {
   // cell; OutOfRange, LinkToEmpty, FeedbackLink, LinkCycle with the whole path, NestingTooDeep, LimitExceeded come from links. Later
   // inputs may differ in their leading axes where the layers allow it.
   Result<void> prepare(const Shape& input);
+  // The same for the step mesh: links of the grid in mode "auto" feed, and feeds and skips may come from any cell, the own one included,
+  // as every cell reads what the others left in the tick before. Widths inside a ring come from declared sizes; ShapeMismatch where
+  // they do not. Cells of a ring that can never start are named in step_warnings(). Sessions of the plain sweep still run where no link
+  // means another thing.
+  Result<void> prepare_steps(const Shape& input);
+  bool prepared_for_steps() const { return !step_cells_.empty(); }
+  const Shape& step_input() const { return step_input_; }
+  std::span<const StepCell> step_cells() const { return step_cells_; }
+  std::span<const std::string> step_warnings() const { return step_warnings_; }
+  // The cell behind a slot of Pass::cells.
+  std::size_t source_of_slot(std::size_t slot) const { return sources_[slot]; }
+
+  bool is_prepared() const { return shape_after_.size() == cells_.size(); }
   const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
   // How many cells' outputs links and skips want: a session gives Pass::cells and d_cells as many entries.
@@ -86,7 +112,13 @@ class Network {
 
  private:
   struct LinkUse;
+  enum class Sweep : std::uint8_t { Plain, Steps };
+  // Of a link that is a cell of the grid.
+  bool feeds(const Link& link) const;
   Result<void> resolve_links();
+  Result<void> infer_steps();
+  Result<void> check_step_shapes();
+  void settle_starts();
   Result<std::size_t> final_target(const std::string& place, const std::array<std::size_t, 4>& address,
                                    std::map<std::size_t, std::size_t>& known) const;
   Result<std::size_t> source_cell(CellSource& source, std::size_t from, const std::string& place, std::map<std::size_t, std::size_t>& known) const;
@@ -103,6 +135,11 @@ class Network {
   std::vector<std::size_t> sources_;  // cells whose outputs others want, ascending; the position is the slot
   std::vector<Link*> links_;          // all that the last prepare() found
   std::vector<Weight*> ties_;         // weights that share a table
+  Sweep sweep_ = Sweep::Plain;        // what the last prepare was for
+  bool only_steps_ = false;           // that gave links a meaning which the plain sweep does not have
+  Shape step_input_;
+  std::vector<StepCell> step_cells_;
+  std::vector<std::string> step_warnings_;
 };
 
 // A network of one parallel cell whose branches are deep copies of cell 0 of each network; branches of a cell 0 that is itself parallel

@@ -180,6 +180,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   }
   const FpEnvironment environment;
   const Exec now = exec();
+  if (watch_ != nullptr) watch_->begin(PassKind::Forward, pass_.step);
   const ConstView y = run_forward(now, x);
   has_forward_ = options_.backward && !now.status;
   for (RecurrentState& state : states_) state.continues = state.stateful;
@@ -262,6 +263,7 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   pass_.d_external = d_external;
   const FpEnvironment environment;
   const Exec now = exec();
+  if (watch_ != nullptr) watch_->begin(PassKind::Backward, pass_.step);
   const ConstView dx = run_backward(now, dy);
   pass_.d_external = nullptr;
   if (now.status) return tl::make_unexpected(*now.status);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "network/network.h"
+#include "network/pass_watch.h"
 
 namespace loom {
 
@@ -63,6 +64,8 @@ class NetworkSession {
   // What metacognition layers remember, by number in execution order.
   std::span<MetaState> metas() { return metas_; }
 
+  // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40). Null: nobody looks.
+  void observe(PassWatch* watch) { watch_ = watch, pass_.watch = watch; }
   Gradients& gradients() { return gradients_; }
   Element element() const { return network_->settings.activations; }
   const Shape& output_shape() const { return output_; }
@@ -70,8 +73,8 @@ class NetworkSession {
   int threads() const { return pool_->threads(); }
   ThreadPool& pool() { return *pool_; }
   const KernelTable& kernels() const { return *kernels_; }
-  // Sees every layer of the calls to come; null: nobody. It must outlive them.
-  void watch(LayerWatch* watch) { pass_.watch = watch; }
+  // Sees every layer of the calls to come; null: the one of observe(). It must outlive them.
+  void watch(LayerWatch* watch) { pass_.watch = watch != nullptr ? watch : watch_; }
   std::atomic<bool>& cancel() { return cancel_; }
   // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
   Result<void> adopt();
@@ -102,6 +105,7 @@ class NetworkSession {
   std::vector<View> d_cells_;
   std::vector<ConstView> segments_;  // their inputs
   Pass pass_;
+  PassWatch* watch_ = nullptr;
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;

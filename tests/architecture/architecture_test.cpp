@@ -9,14 +9,15 @@
 namespace loom {
 namespace {
 
-// A folder sees itself and what stands before it; text stands on core alone and is seen by lm and cli; lm sees neither learning nor training.
-const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "training", "lm", "finetune", "cli"};
+// A folder sees itself and what stands before it; text stands on core alone and is seen by lm, finetune and cli; lm sees neither learning,
+// training nor telemetry.
+const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "training", "telemetry", "lm", "finetune", "cli"};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
   if (from == "text") return to == "core";
   if (to == "text") return from == "lm" || from == "finetune" || from == "cli";
-  if (from == "lm" && (to == "learning" || to == "training")) return false;
+  if (from == "lm" && (to == "learning" || to == "training" || to == "telemetry")) return false;
   const auto a = std::find(kOrder.begin(), kOrder.end(), from), b = std::find(kOrder.begin(), kOrder.end(), to);
   return a != kOrder.end() && b != kOrder.end() && b < a;
 }
@@ -169,7 +170,8 @@ TEST(Architecture, no_pragma_loosens_floating_point) {
 
 // The engine neither prints nor talks (N-13); messages travel in Error.
 TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
-  const std::set<std::string> allowed = {"core/error.cpp"};   // a broken invariant, before abort
+  // A broken invariant, before abort; observers that somebody made (engine E-40, E-44).
+  const std::set<std::string> allowed = {"core/error.cpp", "telemetry/socket.cpp"};
   for (const Source& s : sources()) {
     if (s.module == "cli" || is_test(s) || allowed.contains(s.name)) continue;
     for (const std::string& use :

@@ -1,4 +1,4 @@
-// Session::feed takes its memory at create(): no heap call after the first feed. A binary of its own, as it replaces operator new
+// Session::feed takes its memory at create(): no heap call after the first feed. So does the step mesh. A binary of its own, as it replaces operator new
 // and counts malloc as well (glibc's symbols are weak against these).
 
 #include <gtest/gtest.h>
@@ -10,6 +10,8 @@
 #include "core/philox.h"
 #include "lm/golden.h"
 #include "lm/session.h"
+#include "network/spec.h"
+#include "network/step_mesh.h"
 
 namespace {
 std::atomic<bool> g_counting{false};
@@ -79,6 +81,41 @@ TEST_P(Allocation, V_13_feed_takes_no_heap_memory_after_the_first_call) {
   g_counting = false;
   EXPECT_TRUE(ok);
   EXPECT_EQ(g_calls.load(), 0u);
+}
+
+// A ring of each merge, a state that is kept, a container; captured ticks, crowds and backward passes too.
+TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) {
+  const auto spec = network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":5,"layers":[
+    {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":10,"output_height":6,"is_remote_link":true,"target_l":3,"link_mode":"feed","link_merge":"concat"},
+    {"z":0,"y":0,"x":0,"l":1,"type":"sequential","sequential_layers":[{"type":"reshape","shape":[1,6]},
+      {"type":"lstm","input_height":6,"output_height":4,"stateful":true},{"type":"reshape","shape":[4]}]},
+    {"z":0,"y":0,"x":0,"l":2,"type":"dense","input_height":4,"output_height":4,"is_remote_link":true,"target_l":2,"link_mode":"auto","link_merge":"add"},
+    {"z":0,"y":0,"x":0,"l":3,"type":"swiglu","input_height":4,"output_height":5}]})"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  Network network = std::move(const_cast<SpecResult&>(*spec).network);
+  const auto prepared = network.prepare_steps(Shape::of({2, 6}));
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  for (const int threads : {1, 2}) {
+    const auto mesh = StepMesh::create(network, {.threads = threads, .history_capacity = 8, .backward = true}).value();
+    StepState a = mesh->create_state().value(), b = mesh->create_state().value();
+    StepState* const both[] = {&a, &b};
+    const std::vector<float> x(12, 0.5f), dy(8, 0.25f);
+    ASSERT_TRUE(a.set_input({x.data(), Shape::of({2, 6})}));
+    ASSERT_TRUE(mesh->step(a, {.capture = true}));
+    ASSERT_TRUE(b.restore(a));
+    for (int t = 0; t < 8; ++t) ASSERT_TRUE(mesh->step(both, {.capture = true}));
+    ASSERT_TRUE(mesh->backward(a, {dy.data(), Shape::of({2, 4})}));  // tapes grow once
+    g_calls = 0;
+    g_counting = true;
+    bool ok = true;
+    for (int t = 0; t < (threads == 1 ? 100000 : 10000) && ok; ++t) {
+      ok = ok && mesh->step(a, {.capture = t % 3 != 0}) && a.set_input({x.data(), Shape::of({2, 6})}, t % 2 == 0);
+      if (t % 100 == 0) ok = ok && b.restore(a) && mesh->step(both, {.capture = true}) && mesh->backward(a, {dy.data(), Shape::of({2, 4})});
+    }
+    g_counting = false;
+    EXPECT_TRUE(ok);
+    EXPECT_EQ(g_calls.load(), 0u);
+  }
 }
 
 TEST(AllocationCounter, counts) {

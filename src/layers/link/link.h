@@ -34,6 +34,7 @@ class Link final : public Layer {
   // In the plain sweep auto is share (V-23).
   bool feeds() const { return mode_ == Mode::Feed; }
   Mode mode() const { return mode_; }
+  Merge merge() const { return merge_; }
   const std::array<std::size_t, 4>& address() const { return source_.address; }
   CellSource& source() { return source_; }
   const CellSource& source() const { return source_; }

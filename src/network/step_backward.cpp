@@ -1,0 +1,165 @@
+// Backpropagation through ticks (engine M-10): newest tick first, cells descending; what reaches a cell's input is added to the gradient of
+// its source in the tick before. Operations run again on their captured inputs, so a captured tick costs a copy, not a tape.
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/checked.h"
+#include "core/fp_environment.h"
+#include "network/step_mesh.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/slices/slices.h"
+
+namespace loom {
+
+Result<void> StepMesh::allocate_backward() {
+  std::vector<std::size_t> sizes;
+  network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
+  LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+  LOOM_TRY(const std::size_t both, checked_mul(value_bytes_, 2));
+  LOOM_TRY(d_values_, Buffer::create(both));
+  LOOM_TRY(const std::size_t ports, checked_mul(port_bytes_, options_.history_capacity));
+  LOOM_TRY(d_ports_, Buffer::create_sparse(ports));
+  LOOM_TRY(recurrent_memory_, Buffer::create(recurrent_bytes_));
+  for (std::size_t k = 0; k < recurrent_.size(); ++k) {
+    if (recurrent_at_[k] == StepCell::kNone) continue;
+    RecurrentState& state = recurrent_[k];
+    state.h = recurrent_memory_.data() + recurrent_at_[k];
+    state.c = state.has_cell ? recurrent_memory_.data() + recurrent_at_[k] + round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment)
+                             : nullptr;
+    state.continues = true;
+  }
+  backward_metas_ = metas_;
+  skipped_.resize(d_sources_.size());
+  d_known_.resize(2 * cells_.size());
+  port_gradients_.reserve(options_.history_capacity);
+  return {};
+}
+
+View StepMesh::gradient_of(std::size_t half, std::size_t cell) const {
+  return {const_cast<std::byte*>(d_values_.data()) + half * value_bytes_ + cells_[cell].value, cells_[cell].cell.output, element()};
+}
+
+void StepMesh::add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient) {
+  const View sum = gradient_of(half, cell);
+  std::uint8_t& known = d_known_[half * cells_.size() + cell];
+  known ? add(exec, sum, gradient, sum) : copy(exec, gradient, sum);
+  known = 1;
+}
+
+Result<void> StepMesh::check_gradients(const StepState& s, std::span<const StepGradient> gradients) const {
+  if (!options_.backward || s.mesh_ != this) return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
+  if (s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
+  for (const StepGradient& g : gradients) {
+    if (g.cell >= cells_.size()) return fail(Code::OutOfRange, "cell {} of {}", g.cell, cells_.size());
+    if (g.back >= s.count_)
+      return fail(Code::NoHistory, "a gradient for the tick {} ticks ago, {} are captured, the last one {} ago", g.back, s.count_, s.count_ - 1);
+    if (!(g.dy.shape == cells_[g.cell].cell.output) || g.dy.element != element())
+      return fail(Code::ShapeMismatch, "a gradient of shape {} for {}, whose output has {}", g.dy.shape.text(), network_->place_text(g.cell),
+                  cells_[g.cell].cell.output.text());
+  }
+  return {};
+}
+
+Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstView& dy, std::size_t truncation) {
+  const StepGradient last{0, cells_.size() - 1, dy};
+  return backward(s, std::span(&last, 1), truncation);
+}
+
+Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients, std::size_t truncation) {
+  LOOM_TRY_VOID(check_gradients(s, gradients));
+  const FpEnvironment environment;
+  const Exec exec{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
+  const std::size_t ticks = std::min(s.count_, truncation), n = cells_.size();
+  std::ranges::fill(d_known_, std::uint8_t{0});
+  port_gradients_.clear();
+  for (std::size_t back = 0; back < ticks && !exec.status; ++back) {
+    const std::size_t half = back % 2;
+    for (const StepGradient& g : gradients)
+      if (g.back == back && cells_[g.cell].cell.starts) add_gradient(exec, half, g.cell, g.dy);
+    std::ranges::fill(d_known_.begin() + static_cast<std::ptrdiff_t>((half ^ 1) * n), d_known_.begin() + static_cast<std::ptrdiff_t>((half ^ 1) * n + n),
+                      std::uint8_t{0});
+    const bool had_port = s.slot(s.ring_index(back))[n] != std::byte{0};
+    std::byte* const port = d_ports_.data() + back * port_bytes_;
+    if (had_port) std::memset(port, 0, port_bytes_);
+    port_gradients_.push_back({had_port ? port : nullptr, network_->step_input(), element()});
+    backward_tick(exec, s, back);
+  }
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  return std::span<const ConstView>(port_gradients_);
+}
+
+void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back) {
+  const std::size_t index = s.ring_index(back), half = back % 2, n = cells_.size();
+  const std::byte* const slot = s.slot(index);
+  if (recurrent_bytes_ != 0) std::memcpy(recurrent_memory_.data(), slot + slot_recurrent_, recurrent_bytes_);
+  if (!metas_.empty()) backward_metas_ = s.metas_before_[index];
+  for (std::size_t k = 0; k < d_sources_.size(); ++k) {
+    const std::size_t cell = network_->source_of_slot(k);
+    d_sources_[k] = {};
+    skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot + skips_[k], cells_[cell].cell.output, element()};
+    if (slot[cell] == std::byte{0}) continue;  // zeros stood for it
+    d_sources_[k] = gradient_of(half ^ 1, cell);
+    fill_zero(exec, d_sources_[k]);
+    d_known_[(half ^ 1) * n + cell] = 1;
+  }
+  if (watch_ != nullptr) watch_->begin(PassKind::Backward, s.ticks_[index].step);
+  Pass pass;
+  pass.recurrent = recurrent_, pass.metas = backward_metas_, pass.cells = skipped_, pass.d_cells = d_sources_;
+  pass.training = s.ticks_[index].training, pass.seed = network_->settings.seed, pass.step = static_cast<std::uint32_t>(s.ticks_[index].step);
+  pass.tape = &tape_, pass.gradients = &gradients_;
+  for (std::size_t i = n; i-- > 0 && !exec.status;) {
+    if (cancel_.load(std::memory_order_relaxed)) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+    if (d_known_[half * n + i] && !exec.status) backward_cell(exec, pass, slot, i, back);
+    if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
+  }
+}
+
+void StepMesh::backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t i, std::size_t back) {
+  const Plan& plan = cells_[i];
+  const ConstView dy = gradient_of(back % 2, i);
+  if (!ran(slot, i)) {  // it kept what it had
+    if (slot[i] != std::byte{0}) add_gradient(exec, back % 2 ^ 1, i, dy);
+    return;
+  }
+  if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy);
+  exec.arena.rewind(0);
+  tape_.clear();
+  const ConstView x{slot + plan.captured, plan.cell.input, element()};
+  pass.watch = nullptr;
+  run_forward(*plan.cell.operation, exec, pass, x, exec.arena.view(plan.cell.output, element()));
+  if (exec.status) return;
+  const View dx = exec.arena.view(plan.cell.input, element());
+  pass.watch = watch_;
+  run_backward(*plan.cell.operation, exec, pass, dy, dx);
+  if (!exec.status) pass_back(exec, slot, i, back, dx);
+}
+
+// The gradient of what a cell read, to those it came from, in the tick before.
+void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i, std::size_t back, const ConstView& dx) {
+  const StepCell& cell = cells_[i].cell;
+  const std::size_t half = back % 2 ^ 1;
+  const bool has_link = cell.link != StepCell::kNone && slot[cell.link] != std::byte{0};
+  const auto to_source = [&](const ConstTensor& d) {
+    if (i > 0) return add_gradient(exec, half, i - 1, d);
+    const View port{d_ports_.data() + back * port_bytes_, network_->step_input(), element()};
+    add(exec, port, d, port);
+  };
+  if (cell.feed == StepCell::Feed::Replace) return add_gradient(exec, half, cell.link, dx);
+  if (cell.feed != StepCell::Feed::Concat) {
+    to_source(dx);
+    if (cell.feed == StepCell::Feed::Add && has_link) add_gradient(exec, half, cell.link, dx);
+    return;
+  }
+  const std::size_t mine = cell.source.cols(), all = cell.input.cols(), rows = cell.input.rows();
+  const ArenaScope scope(exec.arena);
+  const Tensor part = exec.arena.tensor(rows, mine, element());
+  move_slices(exec, {rows, mine}, dx, {0, all}, part, {0, mine});
+  to_source(part);
+  if (!has_link) return;
+  const Tensor rest = exec.arena.tensor(rows, all - mine, element());
+  move_slices(exec, {rows, all - mine}, dx, {mine, all}, rest, {0, all - mine});
+  add_gradient(exec, half, cell.link, rest);
+}
+
+}  // namespace loom

@@ -1,0 +1,201 @@
+// What every cell reads in a tick of the step mesh, and the shapes that follow (engine M-03, M-04). Links may lead back, so shapes are
+// not found in one sweep: what is known spreads from the port until nothing changes; a ring that adds columns takes the width that the
+// operation declares; then everything is checked.
+
+#include <algorithm>
+
+#include "layers/link/link.h"
+#include "network/network.h"
+
+namespace loom {
+namespace {
+
+// The first input width that a layer declares: its own, or that of the first child that has one.
+class DeclaredWidth final : public FieldVisitor {
+ public:
+  static std::optional<std::size_t> of(const Layer& layer) {
+    DeclaredWidth visitor;
+    const_cast<Layer&>(layer).fields(visitor);  // only read
+    return visitor.found_;
+  }
+  void operator()(std::string_view keys, std::size_t& value, SizeRange) override {
+    const std::string_view key = keys.substr(0, keys.find('|'));
+    if (!found_ && value > 0 && (key == "input_height" || key == "d_model" || key == "embedding_dim")) found_ = value;
+  }
+  void operator()(std::string_view, bool&) override {}
+  void operator()(std::string_view, double&) override {}
+  void operator()(std::string_view, std::string&) override {}
+  void operator()(std::string_view, Activation&) override {}
+  void operator()(std::string_view, AxisSizes&) override {}
+  void operator()(std::string_view, std::vector<std::size_t>&) override {}
+  void operator()(std::string_view, std::vector<std::int64_t>&) override {}
+  void operator()(std::string_view, std::vector<bool>&) override {}
+  void operator()(std::string_view, SkipFrom&) override {}
+  void operator()(std::string_view, LayerRef&) override {}
+  void operator()(std::string_view, std::vector<LayerPtr>& children) override {
+    for (const LayerPtr& child : children)
+      if (!found_ && !child->common.is_disabled) found_ = of(*child);
+  }
+  void operator()(std::string_view, LayerPtr& child) override {
+    if (!found_ && child) found_ = of(*child);
+  }
+  void object(std::string_view, const std::function<void(FieldVisitor&)>&) override {}
+
+ protected:
+  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, FieldVisitor&)>&) override {}
+  void choose(std::string_view, std::size_t&, std::span<const std::string_view>, Code) override {}
+
+ private:
+  std::optional<std::size_t> found_;
+};
+
+// Multiplications of one tick, roughly: every weight meets every row.
+std::size_t cost_of(const Layer& layer, const Shape& input, const Shape& output) {
+  std::size_t weights = 0;
+  const Layer& operation = layer.as_link() != nullptr ? layer.last_operation() : layer;
+  visit_layers("", const_cast<Layer&>(operation), [&](const std::string&, Layer& l) {
+    l.visit_weights([&](Weight& w) { weights += w.role() == WeightRole::Matrix ? w.elements() : 0; });
+  });
+  return weights * input.rows() + 4 * (input.elements() + output.elements());
+}
+
+}  // namespace
+
+Result<void> Network::prepare_steps(const Shape& input) {
+  sweep_ = Sweep::Steps;
+  shape_after_.clear(), step_cells_.clear(), step_warnings_.clear();
+  LOOM_TRY_VOID(resolve_ties());
+  LOOM_TRY_VOID(resolve_links());
+  step_input_ = input;
+  std::vector<StepCell> cells(cells_.size());
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (!cells_[i].runs()) continue;
+    cells[i].operation = cells_[i].layer.get();
+    const Link* link = cells[i].operation->as_link();
+    if (link == nullptr || !feeds(*link)) continue;
+    cells[i].operation = link->own();
+    cells[i].link = sources_[link->source().slot];
+    cells[i].feed = link->merge() == Link::Merge::Add      ? StepCell::Feed::Add
+                    : link->merge() == Link::Merge::Concat ? StepCell::Feed::Concat
+                                                           : StepCell::Feed::Replace;
+  }
+  step_cells_ = std::move(cells);
+  settle_starts();
+  auto done = infer_steps();
+  if (done) done = check_step_shapes();
+  if (!done) step_cells_.clear();
+  return done;
+}
+
+// Visits what hangs on a cell whenever that cell is settled: settle(i) says whether i is now.
+template <class Settle>
+static void spread(std::span<const StepCell> cells, std::vector<std::size_t> front, Settle&& settle) {
+  std::vector<std::pair<std::size_t, std::size_t>> fed;  // by source
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (cells[i].link != StepCell::kNone) fed.emplace_back(cells[i].link, i);
+  std::ranges::sort(fed);
+  const auto offer = [&](std::size_t i) {
+    if (i < cells.size() && settle(i)) front.push_back(i);
+  };
+  std::vector<std::size_t> first;
+  std::swap(first, front);
+  for (const std::size_t i : first) offer(i);
+  while (!front.empty()) {
+    const std::size_t i = front.back();
+    front.pop_back();
+    offer(i + 1);
+    for (auto use = std::ranges::lower_bound(fed, std::pair{i, std::size_t{0}}); use != fed.end() && use->first == i; ++use) offer(use->second);
+  }
+}
+
+// Which cells data ever reaches: the first one has the port, others their predecessor or, in its place, the cell that feeds them.
+void Network::settle_starts() {
+  std::vector<std::size_t> front{0};
+  for (std::size_t i = 0; i < step_cells_.size(); ++i)
+    if (step_cells_[i].feed == StepCell::Feed::Replace) front.push_back(i);
+  spread(step_cells_, std::move(front), [&](std::size_t i) {
+    StepCell& c = step_cells_[i];
+    const bool ready = c.feed == StepCell::Feed::Replace ? step_cells_[c.link].starts : i == 0 || step_cells_[i - 1].starts;
+    const bool now = ready && !c.starts;
+    c.starts |= now;
+    return now;
+  });
+  constexpr std::size_t kMostWarnings = 32;
+  for (std::size_t i = 0; i < step_cells_.size() && step_warnings_.size() < kMostWarnings; ++i)
+    if (const StepCell& c = step_cells_[i]; !c.starts && c.feed == StepCell::Feed::Replace)
+      step_warnings_.push_back(fmt::format("{}: never starts: it waits for {}, which waits for it", place_text(i), place_text(c.link)));
+}
+
+Result<void> Network::infer_steps() {
+  std::vector<std::uint8_t> known(step_cells_.size());
+  std::optional<Error> error;
+  const auto make = [&](std::size_t i, const Shape& input) {
+    StepCell& c = step_cells_[i];
+    c.input = input;
+    auto output = c.operation == nullptr ? Result<Shape>(input) : c.operation->output_shape(input);
+    if (!output) {
+      if (!error) error = Error{output.error().code, place_text(i) + ": " + output.error().message};
+      return false;
+    }
+    c.output = *output;
+    return known[i] = 1, true;
+  };
+  const auto before = [&](std::size_t i) { return i == 0 ? &step_input_ : known[i - 1] ? &step_cells_[i - 1].output : nullptr; };
+  const auto settle = [&](std::size_t i) {
+    const StepCell& c = step_cells_[i];
+    if (known[i] || !c.starts || error) return false;
+    const Shape* const source = before(i);
+    const Shape* const fed = c.link != StepCell::kNone && known[c.link] ? &step_cells_[c.link].output : nullptr;
+    switch (c.feed) {
+      case StepCell::Feed::Replace: return fed != nullptr && make(i, *fed);
+      case StepCell::Feed::Concat: {
+        if (source == nullptr || fed == nullptr) return false;
+        const auto both = source->with_cols(source->cols() + fed->cols());
+        return both ? make(i, *both) : false;
+      }
+      default: return source != nullptr && make(i, *source);
+    }
+  };
+  spread(step_cells_, {0}, settle);
+  // What is left hangs on rings: the width that an operation declares opens them, in flat order.
+  for (std::size_t i = 0; i < step_cells_.size() && !error; ++i) {
+    const StepCell& c = step_cells_[i];
+    if (known[i] || !c.starts || c.feed != StepCell::Feed::Concat || before(i) == nullptr) continue;
+    const auto width = c.operation == nullptr ? std::nullopt : DeclaredWidth::of(*c.operation);
+    if (!width || *width <= before(i)->cols())
+      return fail(Code::ShapeMismatch, "{}: {} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
+                  place_text(i), place_text(c.link), before(i)->cols());
+    const Shape declared = *before(i)->with_cols(*width);
+    const auto open = [&](std::size_t cell) { return cell == i && !known[i] ? make(i, declared) : settle(cell); };
+    spread(step_cells_, {i}, open);
+  }
+  if (error) return tl::make_unexpected(*std::move(error));
+  for (std::size_t i = 0; i < step_cells_.size(); ++i) {
+    StepCell& c = step_cells_[i];
+    if (c.starts && !known[i]) return fail(Code::ShapeMismatch, "{}: its shape follows from nothing; give the ring a cell with a declared width", place_text(i));
+    if (!c.starts) c.input = c.output = step_input_;  // never read
+  }
+  return {};
+}
+
+Result<void> Network::check_step_shapes() {
+  for (std::size_t i = 0; i < step_cells_.size(); ++i) {
+    StepCell& c = step_cells_[i];
+    c.source = i == 0 ? step_input_ : step_cells_[i - 1].output;
+    shape_after_.push_back(c.output);
+    if (!c.starts) continue;
+    // A feed that never starts counts as zeros of the shape that fits.
+    if (c.link != StepCell::kNone && step_cells_[c.link].starts)
+      if (auto fits = cells_[i].layer->as_link()->fed_shape(c.source, step_cells_[c.link].output); !fits)
+        return at(place_text(i), std::move(fits).error());
+    if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == StepCell::Feed::Concat &&
+        c.input.cols() != c.source.cols() + step_cells_[c.link].output.cols())
+      return fail(Code::ShapeMismatch, "{}: {} and {} columns come together, its operation reads {}", place_text(i), c.source.cols(),
+                  step_cells_[c.link].output.cols(), c.input.cols());
+    c.cost = c.operation == nullptr ? c.output.elements() : cost_of(*c.operation, c.input, c.output);
+  }
+  return {};
+}
+
+}  // namespace loom

@@ -1,0 +1,413 @@
+#include "network/step_mesh.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "core/checked.h"
+#include "core/fp_environment.h"
+#include "core/spin_lock.h"
+#include "layers/residual/residual.h"
+#include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/slices/slices.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kMostHistory = 65536;
+constexpr std::size_t kWorthSharingCell = std::size_t{1} << 18;  // below, a cell's threads would wait more than they work
+constexpr std::size_t kWorthSharingTick = std::size_t{1} << 15;
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+// The first error of a tick by state and cell, whichever thread met it when.
+struct StepMesh::Failure {
+  SpinLock lock;
+  std::size_t state = ~std::size_t{0}, cell = ~std::size_t{0};
+  std::optional<Error> error;
+
+  void note(const Exec& exec, std::size_t in_state, std::size_t in_cell) {
+    if (!exec.status) return;
+    const SpinLock::Guard guard(lock);
+    if (!error || in_state < state || (in_state == state && in_cell < cell)) state = in_state, cell = in_cell, error = exec.status;
+    exec.status.reset();
+  }
+  Result<void> result() const { return error ? Result<void>(tl::make_unexpected(*error)) : Result<void>(); }
+};
+
+Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const StepMeshOptions& options) {
+  if (!network.prepared_for_steps()) return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
+  if (options.history_capacity > kMostHistory)
+    return fail(Code::LimitExceeded, "a history of {} ticks, at most {} are kept", options.history_capacity, kMostHistory);
+  std::unique_ptr<StepMesh> mesh(new StepMesh);
+  mesh->network_ = &network, mesh->options_ = options;
+  LOOM_TRY(mesh->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  LOOM_TRY(mesh->alone_, ThreadPool::create(1));
+  LOOM_TRY(mesh->kernels_, kernels_for(options.isa.value_or(best_isa())));
+  LOOM_TRY_VOID(mesh->plan());
+  return mesh;
+}
+
+Result<void> StepMesh::plan() {
+  const FpEnvironment environment;
+  const std::size_t item = bytes_of(element());
+  const auto place = [&](std::size_t& total, std::size_t elements, std::size_t& at) -> Result<std::size_t> {
+    LOOM_TRY(const std::size_t bytes, checked_mul(elements, item));
+    at = total;
+    LOOM_TRY(total, checked_add(total, round_up(bytes, Buffer::kAlignment)));
+    return bytes;
+  };
+  std::size_t widest = 0, at = 0;
+  LOOM_TRY(widest, place(port_bytes_, network_->step_input().elements(), at));
+  slot_bytes_ = round_up(network_->num_cells() + 1, Buffer::kAlignment);  // which cells, and the port, held a value
+  for (const StepCell& cell : network_->step_cells()) {
+    Plan& plan = cells_.emplace_back();
+    plan.cell = cell;
+    if (!cell.starts) continue;
+    LOOM_TRY(plan.bytes, place(value_bytes_, cell.output.elements(), plan.value));
+    LOOM_TRY(plan.input_bytes, place(slot_bytes_, cell.input.elements(), plan.captured));
+    widest = std::max({widest, plan.bytes, plan.input_bytes});
+  }
+  LOOM_TRY(zeros_, Buffer::create(widest));
+  LOOM_TRY_VOID(plan_skips());
+  LOOM_TRY_VOID(plan_states());
+  LOOM_TRY_VOID(rehearse());
+  share_out();
+  return options_.backward ? allocate_backward() : Result<void>();
+}
+
+// A skip inside a cell adds another cell's output: captured ticks keep that beside the cell's own input.
+Result<void> StepMesh::plan_skips() {
+  skips_.assign(network_->num_cell_sources(), StepCell::kNone);
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
+    visit_layers("", *network_->cell(i).layer, [&](const std::string&, Layer& layer) {
+      const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
+      if (source != nullptr) skips_[source->slot] = 0;
+    });
+  }
+  for (std::size_t k = 0; k < skips_.size(); ++k) {
+    if (skips_[k] == StepCell::kNone) continue;
+    skips_[k] = slot_bytes_;
+    LOOM_TRY(slot_bytes_, checked_add(slot_bytes_, round_up(cells_[network_->source_of_slot(k)].bytes, Buffer::kAlignment)));
+  }
+  return {};
+}
+
+// Session states of the layers: metacognition layers' now, what recurrent ones need after the rehearsal.
+Result<void> StepMesh::plan_states() {
+  constexpr std::size_t kMostWatched = std::size_t{1} << 10;  // each remembers a hundred calls
+  const std::size_t slots = network_->state_needs().size();
+  recurrent_.resize(slots), recurrent_at_.assign(slots, StepCell::kNone);
+  const bool watches = std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta; });
+  if (watches && slots > kMostWatched)
+    return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept in a step mesh", slots, kMostWatched);
+  metas_.resize(watches ? slots : 0);
+  for (const StateNeeds& need : network_->state_needs())
+    if (need.meta) metas_[need.slot].site = need.site, metas_[need.slot].planned = true;
+  return {};
+}
+
+// Runs every cell in a measuring arena: what scratch memory it takes, alone and with a backward pass behind it.
+Result<void> StepMesh::rehearse() {
+  // Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
+  const auto* const nothing = reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64);
+  std::vector<ConstView> sources;
+  for (std::size_t s = 0; s < network_->num_cell_sources(); ++s)
+    sources.push_back({nothing, cells_[network_->source_of_slot(s)].cell.output, element()});
+  d_sources_.resize(sources.size());
+  std::size_t forward = 0, backward = 0;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].cell.starts && cells_[i].cell.operation != nullptr)
+      if (auto done = rehearse_cell(cells_[i], sources, forward, backward); !done) return at(network_->place_text(i), std::move(done).error());
+  for (const Plan& plan : cells_) forward = std::max(forward, plan.input_bytes), backward = std::max(backward, plan.input_bytes + 2 * Buffer::kAlignment);
+  for (int w = 0; w < pool_->threads(); ++w) {
+    LOOM_TRY(Arena arena, Arena::create((w == 0 ? std::max(forward, backward) : forward) + Buffer::kAlignment));
+    arenas_.push_back(std::move(arena));
+  }
+  for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {
+    const RecurrentState& state = recurrent_[slot];
+    if (!state.planned || !state.stateful) continue;
+    recurrent_at_[slot] = recurrent_bytes_;
+    recurrent_bytes_ += round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment) * (state.has_cell ? 2 : 1);
+  }
+  slot_recurrent_ = slot_bytes_;
+  slot_bytes_ += recurrent_bytes_;
+  state_bytes_ = port_bytes_ + 2 * value_bytes_ + 2 * recurrent_bytes_;
+  return {};
+}
+
+Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sources, std::size_t& forward, std::size_t& backward) {
+  const auto* const nothing = reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64);
+  const StepCell& cell = plan.cell;
+  std::vector<MetaState> metas = metas_;
+  for (const bool training : {false, true})
+    for (const bool keeps : {false, true}) {
+      if (keeps && !options_.backward) continue;
+      Arena arena = Arena::measuring();
+      const Exec rehearsal{*alone_, *kernels_, arena, nullptr, Activations::int16};
+      Pass pass;
+      pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
+      if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_;
+      const View y = arena.view(cell.output, element());
+      if (!keeps) arena.view(cell.input, element());
+      run_forward(*cell.operation, rehearsal, pass, {nothing, cell.input, element()}, y);
+      if (keeps && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
+      if (keeps) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
+      tape_.clear();
+      if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
+      std::size_t& peak = keeps ? backward : forward;
+      peak = std::max(peak, arena.peak());
+    }
+  return {};
+}
+
+// Threads take whole cells where cells are many, and share one where it is a large part of a tick.
+void StepMesh::share_out() {
+  const auto threads = static_cast<std::size_t>(pool_->threads());
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].cell.starts) small_.push_back(i);
+  const auto total = [&] { return std::accumulate(small_.begin(), small_.end(), std::size_t{0}, [&](auto sum, auto i) { return sum + cells_[i].cell.cost; }); };
+  for (std::size_t left = total(), before = 0; threads > 1 && left != before; before = left, left = total()) {
+    const auto is_large = [&](std::size_t i) { return cells_[i].cell.cost >= kWorthSharingCell && cells_[i].cell.cost * 2 * threads >= left; };
+    std::ranges::copy_if(small_, std::back_inserter(large_), is_large);
+    std::erase_if(small_, is_large);
+  }
+  std::ranges::sort(large_);
+  const std::size_t all = total();
+  const std::size_t parts = threads == 1 || all < kWorthSharingTick ? 1 : std::min(small_.size(), 4 * threads);
+  std::size_t sum = 0;
+  for (std::size_t k = 0; k < small_.size(); ++k) {
+    sum += cells_[small_[k]].cell.cost;
+    if (k + 1 == small_.size() || sum >= (parts_.size() + 1) * (all / parts + 1)) parts_.push_back(k + 1);
+  }
+}
+
+Digest StepMesh::digest() const {
+  Sha256 hash;
+  const auto shape = [&](const Shape& shape) {
+    hash.update_u32(static_cast<std::uint32_t>(shape.rank()));
+    for (const std::size_t extent : shape.extents())
+      hash.update_u32(static_cast<std::uint32_t>(extent)), hash.update_u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(extent) >> 32));
+  };
+  hash.update_u32(static_cast<std::uint32_t>(bytes_of(element())));
+  shape(network_->step_input());
+  for (const Plan& plan : cells_) {
+    const StepCell& c = plan.cell;
+    hash.update_u32(c.starts ? 1 : 0), hash.update_u32(static_cast<std::uint32_t>(c.feed)), hash.update_u32(static_cast<std::uint32_t>(c.link));
+    shape(c.input), shape(c.output);
+  }
+  for (std::size_t k = 0; k < recurrent_.size(); ++k)
+    if (recurrent_at_[k] != StepCell::kNone) shape(recurrent_[k].shape);
+  return hash.finish();
+}
+
+Result<StepState> StepMesh::create_state(DType) const {
+  StepState s;
+  s.mesh_ = this;
+  LOOM_TRY(s.memory_, Buffer::create(state_bytes_));
+  const std::size_t slots = options_.history_capacity == 0 ? 0 : options_.history_capacity + 1;
+  LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
+  LOOM_TRY(s.history_, Buffer::create_sparse(history));
+  s.present_.resize(cells_.size()), s.half_.resize(cells_.size()), s.wrote_.resize(cells_.size());
+  s.gate_losses_.resize(cells_.size());
+  s.recurrent_ = recurrent_;
+  for (std::size_t slot = 0; slot < s.recurrent_.size(); ++slot) s.recurrent_[slot].h = s.recurrent_[slot].c = nullptr;
+  s.metas_ = s.pending_metas_ = metas_;
+  if (!metas_.empty()) s.metas_before_.assign(slots, metas_);
+  s.sources_.resize(network_->num_cell_sources());
+  s.ticks_.resize(slots);
+  s.reset();
+  return s;
+}
+
+Pass StepMesh::pass_of(StepState& s, const StepOptions& options) const {
+  Pass pass;
+  pass.recurrent = s.recurrent_, pass.metas = s.pending_metas_, pass.cells = s.sources_;
+  pass.training = options.training, pass.seed = network_->settings.seed, pass.step = static_cast<std::uint32_t>(s.step_count_);
+  pass.watch = watch_;
+  return pass;
+}
+
+// What the pending tick starts from: copies of what it changes, views of what it reads; a captured one notes both.
+Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
+  if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  if (options.capture && options_.history_capacity == 0) return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
+  s.pending_ = false, s.captured_ = options.capture;
+  if (recurrent_bytes_ != 0) {
+    std::memcpy(s.recurrent(s.recurrent_half_ ^ 1u), s.recurrent(s.recurrent_half_), recurrent_bytes_);
+    s.point_recurrent();
+  }
+  s.pending_metas_ = s.metas_;
+  for (std::size_t k = 0; k < s.sources_.size(); ++k) {
+    const std::size_t cell = network_->source_of_slot(k);
+    s.sources_[k] = {s.present_[cell] ? s.value(cell, s.half_[cell]) : zeros_.data(), cells_[cell].cell.output, element()};
+  }
+  if (!options.capture) return {};
+  const std::size_t next = (s.newest_ + 1) % s.ticks_.size();
+  s.ticks_[next] = {s.step_count_, options.training};
+  std::byte* const slot = s.slot(next);
+  std::memcpy(slot, s.present_.data(), cells_.size());
+  slot[cells_.size()] = std::byte{s.port_ != StepState::Port::Absent};
+  for (std::size_t k = 0; k < skips_.size(); ++k)
+    if (skips_[k] != StepCell::kNone) std::memcpy(slot + skips_[k], s.sources_[k].data, cells_[network_->source_of_slot(k)].bytes);
+  if (recurrent_bytes_ != 0) std::memcpy(slot + slot_recurrent_, s.recurrent(s.recurrent_half_), recurrent_bytes_);
+  if (!s.metas_before_.empty()) s.metas_before_[next] = s.metas_;
+  return {};
+}
+
+// Whether a cell computes in a tick that began with these values.
+bool StepMesh::ran(const std::byte* head, std::size_t i) const {
+  const StepCell& cell = cells_[i].cell;
+  const std::size_t source = cell.feed == StepCell::Feed::Replace ? cell.link : i == 0 ? cells_.size() : i - 1;
+  return cell.starts && head[source] != std::byte{0};
+}
+
+// The predecessor's output and the one that is fed in, together. Zeros stand for a feed that is absent.
+ConstView StepMesh::merged(const Exec& exec, const Plan& plan, const ConstView& source, const ConstView& link, void* to) const {
+  const View both{to, plan.cell.input, element()};
+  if (plan.cell.feed == StepCell::Feed::Add) {
+    add(exec, source, link, both);
+    return both;
+  }
+  const ConstTensor a = source, b = link;
+  move_slices(exec, {a.rows, a.cols}, a, {0, a.cols}, both, {0, a.cols + b.cols});
+  move_slices(exec, {b.rows, b.cols}, b, {0, b.cols}, both, {a.cols, a.cols + b.cols});
+  return both;
+}
+
+void StepMesh::run_cell(const Exec& exec, const Pass& pass, StepState& s, std::size_t i, bool capture) const {
+  const Plan& plan = cells_[i];
+  const StepCell& cell = plan.cell;
+  s.wrote_[i] = 0;
+  if (exec.cancel->load(std::memory_order_relaxed)) {
+    exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+    return;
+  }
+  const bool has_source = i == 0 ? s.port_ != StepState::Port::Absent : s.present_[i - 1] != 0;
+  const bool has_link = cell.link != StepCell::kNone && s.present_[cell.link] != 0;
+  if (!(cell.feed == StepCell::Feed::Replace ? has_link : has_source)) return;  // it waits, and keeps what it has
+  exec.arena.rewind(0);
+  std::byte* const captured = capture ? s.slot((s.newest_ + 1) % s.ticks_.size()) + plan.captured : nullptr;
+  ConstView x{has_link ? s.value(cell.link, s.half_[cell.link]) : nullptr, cell.input, element()};
+  if (cell.feed != StepCell::Feed::Replace) x = {i == 0 ? s.port() : s.value(i - 1, s.half_[i - 1]), cell.source, element()};
+  if (cell.feed == StepCell::Feed::Add || cell.feed == StepCell::Feed::Concat) {
+    ConstView link{zeros_.data(), cell.source, element()};
+    if (cell.feed == StepCell::Feed::Concat) link.shape = *cell.source.with_cols(cell.input.cols() - cell.source.cols());
+    if (has_link) link.data = s.value(cell.link, s.half_[cell.link]);
+    x = merged(exec, plan, x, link, capture ? captured : exec.arena.take<std::byte>(plan.input_bytes));
+  } else if (capture) {
+    std::memcpy(captured, x.data, plan.input_bytes);
+  }
+  const View y{s.value(i, s.half_[i] ^ 1u), cell.output, element()};
+  if (cell.operation != nullptr) {
+    Pass own = pass;
+    s.gate_losses_[i] = 0;
+    own.gate_loss = &s.gate_losses_[i];
+    run_forward(*cell.operation, exec, own, x, y);
+    if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
+  } else {
+    copy(exec, x, y);
+  }
+  s.wrote_[i] = 1;
+}
+
+Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
+  LOOM_TRY_VOID(begin(s, options));
+  const FpEnvironment environment;
+  Failure failure;
+  const Pass pass = pass_of(s, options);
+  const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
+  const auto run = [&](const Exec& exec, std::size_t cell) {
+    run_cell(exec, pass, s, cell, options.capture);
+    failure.note(exec, 0, cell);
+  };
+  if (watch_ != nullptr || pool_->threads() == 1) {
+    if (watch_ != nullptr) watch_->begin(PassKind::Tick, s.step_count_);
+    for (std::size_t i = 0; i < cells_.size(); ++i)
+      if (cells_[i].cell.starts) run(together, i);
+  } else {
+    pool_->run(parts_.size(), [&](std::size_t part, int worker) {
+      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, Activations::int16};
+      for (std::size_t k = part == 0 ? 0 : parts_[part - 1]; k < parts_[part]; ++k) run(alone, small_[k]);
+    });
+    for (const std::size_t cell : large_) run(together, cell);
+  }
+  s.pending_ = !failure.error;
+  return failure.result();
+}
+
+Result<void> StepMesh::commit(StepState& s) {
+  if (s.mesh_ != this || !s.pending_) return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
+  advance(s);
+  return {};
+}
+
+void StepMesh::advance(StepState& s) const {
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (s.wrote_[i]) s.half_[i] ^= 1u, s.present_[i] = 1, s.wrote_[i] = 0;
+  s.recurrent_half_ ^= 1u;
+  std::swap(s.metas_, s.pending_metas_);
+  if (s.port_ == StepState::Port::Pulse) s.port_ = StepState::Port::Absent;
+  if (s.captured_) {
+    s.newest_ = (s.newest_ + 1) % s.ticks_.size();
+    s.count_ = std::min(s.count_ + 1, options_.history_capacity);
+  } else {
+    s.count_ = 0;
+  }
+  ++s.step_count_;
+  s.pending_ = false;
+}
+
+Result<std::int64_t> StepMesh::step(StepState& state, const StepOptions& options) {
+  const std::int64_t start = now_ns();
+  LOOM_TRY_VOID(forward_tick(state, options));
+  advance(state);
+  return now_ns() - start;
+}
+
+Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const StepOptions& options) {
+  const std::int64_t start = now_ns();
+  const auto threads = static_cast<std::size_t>(pool_->threads());
+  const auto give_up = [&] {
+    for (StepState* s : states) s->pending_ = false;
+  };
+  give_up();
+  for (StepState* s : states) {
+    if (s->pending_) return give_up(), fail(Code::InvalidArgument, "one state stands twice among those that step together");
+    s->pending_ = true;
+  }
+  if (watch_ != nullptr || states.size() < threads) {
+    for (StepState* s : states)
+      if (auto done = forward_tick(*s, options); !done) return give_up(), tl::make_unexpected(std::move(done).error());
+  } else {
+    for (StepState* s : states)
+      if (auto done = begin(*s, options); !done) return give_up(), tl::make_unexpected(std::move(done).error());
+    Failure failure;
+    const std::size_t parts = std::min(states.size(), 4 * threads);
+    pool_->run(parts, [&](std::size_t part, int worker) {
+      const FpEnvironment environment;
+      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, Activations::int16};
+      for (std::size_t n = part * states.size() / parts; n < (part + 1) * states.size() / parts; ++n) {
+        const Pass pass = pass_of(*states[n], options);
+        for (std::size_t i = 0; i < cells_.size(); ++i) {
+          if (!cells_[i].cell.starts) continue;
+          run_cell(alone, pass, *states[n], i, options.capture);
+          failure.note(alone, n, i);
+        }
+      }
+    });
+    give_up();
+    LOOM_TRY_VOID(failure.result());
+  }
+  for (StepState* s : states) advance(*s);
+  return now_ns() - start;
+}
+
+}  // namespace loom

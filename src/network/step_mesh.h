@@ -1,0 +1,136 @@
+#pragma once
+// The step mesh (engine section 8): in one tick every cell reads what the others left in the tick before and leaves its own output, so
+// that links may lead back and data moves one cell a tick. The mesh is the plan of a network for one input shape, with the threads and
+// the scratch memory; what changes lies in StepStates, of which it runs any number: characters of a game share one mesh. A mesh is used
+// by one thread at a time; the bits do not depend on its threads.
+
+#include <atomic>
+#include <memory>
+
+#include "network/network.h"
+#include "network/pass_watch.h"
+#include "network/step_state.h"
+
+namespace loom {
+
+struct StepMeshOptions {
+  int threads = 0;                     // 0: physical cores
+  std::optional<Isa> isa{};            // absent: the best of this machine
+  std::size_t history_capacity = 64;   // captured ticks that a state keeps, 0..65536; their memory is resident once written
+  bool backward = false;               // backward() will be called
+};
+
+struct StepOptions {
+  bool capture = false;    // keep what backward() needs of this tick
+  bool training = false;   // dropout, batch statistics; running statistics stay as they are
+};
+
+// A gradient of the loss by what `cell` held after the tick `back` ticks ago (0: the last one).
+struct StepGradient {
+  std::size_t back = 0, cell = 0;
+  ConstView dy;
+};
+
+class StepMesh {
+ public:
+  // The network was prepared by prepare_steps() and outlives the mesh, the mesh its states. InvalidState, LimitExceeded, OutOfMemory.
+  static Result<std::unique_ptr<StepMesh>> create(const Network& network, const StepMeshOptions& options = {});
+  // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored (M-01).
+  Result<StepState> create_state(DType dtype = DType::float32) const;
+
+  // forward_tick() and commit(); returns the nanoseconds it took, a measurement.
+  Result<std::int64_t> step(StepState& state, const StepOptions& options = {});
+  // The same for many states, each alone as far as its numbers go: threads take whole states. After an error none has moved.
+  Result<std::int64_t> step(std::span<StepState* const> states, const StepOptions& options = {});
+  // Computes the next tick beside the current one; may be repeated, as when the input changed. Errors of values, Cancelled,
+  // InvalidState for a capture without history.
+  Result<void> forward_tick(StepState& state, const StepOptions& options = {});
+  // Makes the tick that was computed the current one. InvalidState without one.
+  Result<void> commit(StepState& state);
+
+  // Backpropagation through the captured ticks, newest first, at most `truncation` of them (M-10). Adds to gradients(); the result holds
+  // the gradients of the port, newest tick first, without data where the port was empty, valid until the next call. What passes between
+  // ticks inside a `stateful` layer is detached (L-62). The operations run again on their captured inputs, so weights must be those of
+  // the captured ticks. NoHistory when a gradient's tick was not captured; ShapeMismatch, OutOfRange, InvalidState.
+  Result<std::span<const ConstView>> backward(StepState& state, std::span<const StepGradient> gradients, std::size_t truncation = ~std::size_t{0});
+  // For the last tick's output of the last cell.
+  Result<std::span<const ConstView>> backward(StepState& state, const ConstView& dy, std::size_t truncation = ~std::size_t{0});
+  Gradients& gradients() { return gradients_; }
+
+  // Sees every layer that runs; cells then run one after the other on the calling thread. Null: nobody looks.
+  void watch(PassWatch* watch) { watch_ = watch; }
+  std::atomic<bool>& cancel() { return cancel_; }
+  const Network& network() const { return *network_; }
+  // Of the shapes, links and element type that a state's snapshot belongs to; weights leave it as it is.
+  Digest digest() const;
+  Element element() const { return network_->settings.activations; }
+  std::size_t num_cells() const { return cells_.size(); }
+  int threads() const { return pool_->threads(); }
+  std::size_t history_capacity() const { return options_.history_capacity; }
+  // Memory of a state; that of its history comes on top.
+  std::size_t state_bytes() const { return state_bytes_; }
+  std::size_t history_bytes() const { return slot_bytes_ * options_.history_capacity; }
+
+ private:
+  friend class StepState;
+  struct Plan {
+    StepCell cell;
+    std::size_t value = 0;       // where the output lies in either half of a state's values
+    std::size_t captured = 0;    // where the input lies in a slot of the history
+    std::size_t bytes = 0, input_bytes = 0;
+  };
+  struct Failure;
+
+  StepMesh() = default;
+  Result<void> plan();
+  Result<void> plan_skips();
+  Result<void> plan_states();
+  Result<void> rehearse();
+  Result<void> rehearse_cell(const Plan& plan, std::span<ConstView> sources, std::size_t& forward, std::size_t& backward);
+  Result<void> allocate_backward();
+  void share_out();
+  Pass pass_of(StepState& state, const StepOptions& options) const;
+  Result<void> begin(StepState& state, const StepOptions& options) const;
+  void advance(StepState& state) const;
+  bool ran(const std::byte* head, std::size_t cell) const;
+  void run_cell(const Exec& exec, const Pass& pass, StepState& state, std::size_t cell, bool capture) const;
+  ConstView merged(const Exec& exec, const Plan& plan, const ConstView& source, const ConstView& link, void* to) const;
+  Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
+  void backward_tick(const Exec& exec, const StepState& state, std::size_t back);
+  void backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t cell, std::size_t back);
+  void pass_back(const Exec& exec, const std::byte* slot, std::size_t cell, std::size_t back, const ConstView& dx);
+  void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
+  View gradient_of(std::size_t half, std::size_t cell) const;
+
+  const Network* network_ = nullptr;
+  StepMeshOptions options_;
+  std::unique_ptr<ThreadPool> pool_, alone_;   // `alone_` has no workers: for cells that one thread takes whole
+  const KernelTable* kernels_ = nullptr;
+  std::vector<Plan> cells_;
+  std::vector<std::size_t> large_;             // cells that threads share
+  std::vector<std::size_t> small_, parts_;     // cells that one thread takes whole; where each part of them ends
+  mutable std::vector<Arena> arenas_;          // by worker
+  Buffer zeros_;                               // of what is absent
+  std::vector<std::size_t> skips_;             // by slot of Pass::cells: where a slot of the history keeps what a skip reads; kNone
+  std::vector<RecurrentState> recurrent_;      // by slot: shapes; backward() points them at its own memory
+  std::vector<std::size_t> recurrent_at_;      // by slot: where a state that is kept lies; kNone
+  std::vector<MetaState> metas_;               // by slot: sites
+  std::size_t port_bytes_ = 0, value_bytes_ = 0, recurrent_bytes_ = 0, state_bytes_ = 0, slot_bytes_ = 0, slot_recurrent_ = 0;
+  PassWatch* watch_ = nullptr;
+  std::atomic<bool> cancel_{false};
+
+  // Of backward().
+  Gradients gradients_;
+  Buffer d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
+  std::vector<MetaState> backward_metas_;
+  std::vector<std::uint8_t> d_known_;          // [half * cells + cell]: holds a gradient, else zeros
+  std::vector<View> d_sources_;
+  std::vector<ConstView> skipped_;
+  std::vector<ConstView> port_gradients_;
+  Tape tape_;
+};
+
+// M-13: the mission's names.
+using SystolicState = StepState;
+
+}  // namespace loom

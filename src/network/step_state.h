@@ -1,0 +1,94 @@
+#pragma once
+// What one user of a step mesh has (engine M-01): the input port, the last output of every cell, recurrent states, the number of ticks
+// and what was captured of the last ones. Made by StepMesh::create_state, advanced by the mesh. States of one mesh are independent.
+
+#include <span>
+#include <vector>
+
+#include "core/sha256.h"
+#include "layers/layer.h"
+
+namespace loom {
+
+class StepMesh;
+
+class StepState {
+ public:
+  StepState(StepState&&) = default;
+  StepState& operator=(StepState&&) = default;
+
+  // Latches a copy of x, of the shape that the network was prepared for and its element type, until it is replaced or cleared (`hold`)
+  // or for the next tick alone. ShapeMismatch, InvalidArgument.
+  Result<void> set_input(const ConstView& x, bool hold = true);
+  void clear_input() { port_ = Port::Absent; }
+
+  // Last output of a cell, valid until the second commit from now. NoValue before data arrived there, OutOfRange.
+  Result<ConstView> output(std::size_t cell) const;
+  Result<ConstView> output() const { return output(present_.size() - 1); }
+  std::uint64_t step_count() const { return step_count_; }
+  // What gates added to the loss in the last tick (engine V-37), cells ascending.
+  double gate_loss() const;
+  // Captured ticks that are at hand, without a gap up to the last one.
+  std::size_t history() const { return count_; }
+  // A tick was computed and waits for commit().
+  bool pending() const { return pending_; }
+  const StepMesh& mesh() const { return *mesh_; }
+
+  // Everything as it was at the start: no input, no outputs, no history, step 0.
+  void reset();
+
+  // A copy that goes its own way. OutOfMemory.
+  Result<StepState> fork() const;
+  // Becomes a copy of another state of the same mesh, without allocating. InvalidArgument.
+  Result<void> restore(const StepState& from);
+  // The same as bytes that any machine reads, for a mesh of the same shapes: see docs/step_mesh.md. restore() checks all of them:
+  // CorruptData; InvalidArgument for another mesh. After an error the state is as reset() leaves it.
+  std::vector<std::byte> snapshot() const;
+  Result<void> restore(std::span<const std::byte> snapshot);
+  // Of all of it: equal states have equal hashes, on every machine.
+  Digest hash() const;
+
+ private:
+  friend class StepMesh;
+  enum class Port : std::uint8_t { Absent, Pulse, Hold };
+  // What a captured tick began with; its tensors lie in history_.
+  struct Tick {
+    std::uint64_t step = 0;
+    bool training = false;
+  };
+
+  StepState() = default;
+  template <class Archive>
+  void visit(Archive& archive);
+  template <class Archive>
+  void visit_values(Archive& archive, std::span<std::uint8_t> which, std::size_t flip);
+  template <class Archive>
+  void visit_recurrent(Archive& archive, std::byte* block);
+  template <class Archive>
+  void visit_slot(Archive& archive, std::size_t index);
+  std::byte* value(std::size_t cell, std::size_t half) const;
+  std::byte* port() const { return const_cast<std::byte*>(memory_.data()); }
+  std::byte* recurrent(std::size_t half) const;
+  std::byte* slot(std::size_t index) const;
+  // Of the tick `back` ticks ago: 0 is the last one.
+  std::size_t ring_index(std::size_t back) const;
+  void point_recurrent();
+
+  const StepMesh* mesh_ = nullptr;
+  Buffer memory_;    // the port, two halves of values, two halves of recurrent states
+  Buffer history_;   // slots, one more than the capacity: the pending tick drops none
+  Port port_ = Port::Absent;
+  std::vector<std::uint8_t> present_, half_, wrote_;  // by cell: has an output, in which half of the memory, the pending tick makes a new one
+  std::uint8_t recurrent_half_ = 0;
+  std::vector<RecurrentState> recurrent_;             // by slot, those of the pending tick
+  std::vector<MetaState> metas_, pending_metas_;      // by slot
+  std::vector<std::vector<MetaState>> metas_before_;  // by place in the ring
+  std::vector<double> gate_losses_;                   // by cell
+  std::vector<ConstView> sources_;                    // what links and skips read in this tick
+  std::uint64_t step_count_ = 0;
+  bool pending_ = false, captured_ = false;
+  std::vector<Tick> ticks_;                           // ring
+  std::size_t newest_ = 0, count_ = 0;
+};
+
+}  // namespace loom

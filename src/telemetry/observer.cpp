@@ -1,0 +1,66 @@
+#include "telemetry/observer.h"
+
+#include "dtypes/dtype.h"
+#include "ops/all.h"
+
+namespace loom {
+
+Result<std::unique_ptr<ObserverHub>> ObserverHub::create(const Network& network) {
+  std::unique_ptr<ObserverHub> hub(new ObserverHub);
+  hub->network_ = &network;
+  LOOM_TRY(hub->alone_, ThreadPool::create(1));
+  LOOM_TRY(hub->kernels_, kernels_for(best_isa()));
+  for (std::size_t i = 0; i < network.num_cells(); ++i)
+    if (network.cell(i).layer)
+      visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& path, Layer& layer) { hub->places_[&layer] = {path, i}; });
+  return hub;
+}
+
+std::size_t ObserverHub::add(std::string name, std::unique_ptr<Observer> observer) {
+  observers_.push_back({std::move(name), std::move(observer)});
+  ++active_;
+  return observers_.size() - 1;
+}
+
+std::unique_ptr<Observer> ObserverHub::remove(std::size_t number) {
+  if (number >= observers_.size() || !observers_[number].observer) return nullptr;
+  --active_;
+  return std::move(observers_[number].observer);
+}
+
+void ObserverHub::begin(PassKind kind, std::uint64_t step) {
+  kind_ = kind, step_ = step;
+  for (const Entry& entry : observers_)
+    if (entry.observer) entry.observer->begin(kind);
+}
+
+void ObserverHub::after_forward(const Layer& layer, const ConstView& /*x*/, const ConstView& y) {
+  if (active_ != 0) tell(layer, kind_ == PassKind::Tick ? "tick" : "forward", y);
+}
+
+void ObserverHub::after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) {
+  if (active_ != 0) tell(layer, targets_ ? "tween" : "backward", dx.data != nullptr ? dx : dy);
+}
+
+void ObserverHub::tell(const Layer& layer, std::string_view type, const ConstView& tensor) {
+  const auto place = places_.find(&layer);
+  if (place == places_.end() || tensor.data == nullptr) return;
+  LayerEvent event;
+  event.mode = targets_ ? "tween" : kind_ == PassKind::Tick ? "step" : "plain";
+  event.type = type;
+  event.index = place->second.cell, event.cell = network_->address_of(event.index);
+  event.path = place->second.path, event.layer_type = layer.kind(), event.dtype = name(layer.common.encoding.dtype);
+  Arena none;  // figures take no memory
+  event.stats = tensor_statistics({*alone_, *kernels_, none}, tensor);
+  event.step_count = step_, event.model_id = network_->settings.id, event.tensor = tensor, event.layer = &layer;
+  for (Entry& entry : observers_) {
+    if (!entry.observer) continue;
+    auto done = entry.observer->observe(event);
+    if (done) continue;
+    detached_.push_back({entry.name, std::move(done).error()});
+    entry.observer.reset();
+    --active_;
+  }
+}
+
+}  // namespace loom

@@ -1,0 +1,109 @@
+#include "telemetry/remote.h"
+
+#include <chrono>
+
+#include "layers/link/link.h"
+#include "telemetry/observers.h"
+
+namespace loom {
+
+Result<std::unique_ptr<HttpObserver>> HttpObserver::create(std::string_view url) {
+  LOOM_TRY(HttpUrl to, parse_http_url(url));
+  std::unique_ptr<HttpObserver> observer(new HttpObserver);
+  LOOM_TRY(observer->queue_, LineQueue::create(kTelemetryQueue, [to](const std::string& body) { return http_post(to, body, kLimitMs); }));
+  return observer;
+}
+
+Result<void> HttpObserver::observe(const LayerEvent& event) {
+  queue_->offer(dump_json(event_json(event)));
+  return {};
+}
+
+Result<std::unique_ptr<TanhiObserver>> TanhiObserver::create(const std::string& host, std::uint16_t port, ClockNs clock) {
+  std::unique_ptr<TanhiObserver> observer(new TanhiObserver);
+  LOOM_TRY(observer->socket_, UdpSocket::create(host, port));
+  LOOM_TRY(observer->queue_, LineQueue::create(kTelemetryQueue, [to = observer->socket_.get()](const std::string& line) { return to->send(line); }));
+  observer->clock_ = clock ? std::move(clock) : [] {
+    return static_cast<std::int64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  };
+  observer->start_ = observer->clock_();
+  return observer;
+}
+
+void TanhiObserver::begin(PassKind) {
+  ended_.clear();
+  last_ = clock_() - start_;
+}
+
+std::int64_t TanhiObserver::began(const LayerEvent& e) {
+  const std::string_view path = e.path;
+  std::int64_t from = last_;
+  const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
+  // What a link runs has ended just before it, under its owner's path.
+  if (e.layer->as_link() != nullptr && &e.layer->last_operation() != e.layer && !ended_.empty()) take();
+  while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) && ended_.back().first[path.size()] == '.')
+    take();
+  ended_.emplace_back(path, from);
+  return from;
+}
+
+namespace {
+
+// What a parallel container says about itself.
+class ParallelKeys final : public FieldVisitor {
+ public:
+  explicit ParallelKeys(const Layer& layer) { const_cast<Layer&>(layer).fields(*this); }  // only read
+  std::string combine;
+  std::size_t branches = 0;
+  void operator()(std::string_view, std::size_t&, SizeRange) override {}
+  void operator()(std::string_view, bool&) override {}
+  void operator()(std::string_view, double&) override {}
+  void operator()(std::string_view, std::string&) override {}
+  void operator()(std::string_view, Activation&) override {}
+  void operator()(std::string_view, AxisSizes&) override {}
+  void operator()(std::string_view, std::vector<std::size_t>&) override {}
+  void operator()(std::string_view, std::vector<std::int64_t>&) override {}
+  void operator()(std::string_view, std::vector<bool>&) override {}
+  void operator()(std::string_view, SkipFrom&) override {}
+  void operator()(std::string_view, LayerRef&) override {}
+  void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
+    if (keys == "parallel_branches") branches = children.size();
+  }
+  void operator()(std::string_view, LayerPtr&) override {}
+  void object(std::string_view, const std::function<void(FieldVisitor&)>&) override {}
+
+ protected:
+  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, FieldVisitor&)>&) override {}
+  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
+    if (keys == "combine_mode") combine = names[index].substr(0, names[index].find('|'));
+  }
+};
+
+}  // namespace
+
+Result<void> TanhiObserver::observe(const LayerEvent& e) {
+  const bool backward = e.type == "backward" || e.type == "tween";
+  const std::int64_t from = began(e), to = clock_() - start_;
+  std::size_t weights = 0;
+  const_cast<Layer*>(e.layer)->visit_all_weights([&](const Weight& w) { weights += w.elements(); });
+  Json line{{"v", "tanhi1"},  {"seq", seq_++},         {"phase", backward ? "bwd" : "fwd"}, {"idx", e.index}, {"z", e.cell.z},
+            {"y", e.cell.y},  {"x", e.cell.x},         {"l", e.cell.l},                     {"layer", e.layer_type},
+            {"dtype", e.dtype}, {"connections", weights}, {"t0_ns", from},                  {"t1_ns", to}};
+  Json shape = Json::array();
+  for (const std::size_t extent : e.tensor.shape.extents()) shape.push_back(extent);
+  line["shape"] = std::move(shape), line["label"] = e.path;
+  if (const Link* link = e.layer->as_link()) {
+    const auto& a = link->address();
+    line["links"] = Json::array({Json::array({a[0], a[1], a[2], a[3]})});
+  } else if (e.layer_type == "parallel") {
+    const ParallelKeys keys(*e.layer);
+    line["combine"] = keys.combine, line["branches"] = keys.branches;
+  }
+  queue_->offer(dump_json(line) + "\n");
+  last_ = to;
+  return {};
+}
+
+}  // namespace loom
