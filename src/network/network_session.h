@@ -14,6 +14,15 @@ struct NetworkSessionOptions {
   int threads = 0;              // 0: physical cores
   std::optional<Isa> isa;       // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
+  bool input_gradient = true;   // backward gives dx of the network's input
+  // Gradients of one layer at a time, which `watch` takes and clears (Gradients::create_shared).
+  bool shared_gradients = false;
+  // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again (engine T-80). Not for
+  // networks with feed links or skips between cells, stateful or metacognition layers: Unsupported.
+  std::size_t checkpoint_every = 0;
+  LayerWatch* watch = nullptr;          // sees every layer of a forward that keeps, and of backward
+  const TweenRules* tween = nullptr;    // backward carries gaps
+  TargetMap* targets = nullptr;
 };
 
 // What one call brings along beside the input.
@@ -62,15 +71,20 @@ class NetworkSession {
   std::size_t scratch_bytes() const { return arena_.size(); }
   int threads() const { return pool_->threads(); }
   std::atomic<bool>& cancel() { return cancel_; }
+  // For work between passes: the threads and kernels, with memory of one's own.
+  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, Activations::int16}; }
   // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
   Result<void> adopt();
   bool runs(const Network& network) const { return network_ == &network; }
 
  private:
   NetworkSession() = default;
-  Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, Activations::int16}; }
+  Exec exec() { return exec_with(arena_); }
   Result<void> plan(const Shape& input);
   ConstView run_forward(const Exec& exec, const ConstView& x);
+  Result<void> cut_segments();
+  ConstView run_segments(const Exec& exec, const ConstView& x);
+  void segments_backward(const Exec& exec, const ConstView& dy, const View& dx);
   Result<void> allocate_states();
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
@@ -82,6 +96,10 @@ class NetworkSession {
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   Tape tape_;
+  std::vector<std::size_t> segments_;      // first cells; empty: all at once
+  std::vector<ConstView> segment_inputs_;
+  std::array<std::byte*, 2> segment_gradients_{};
+  std::size_t segment_mark_ = 0;
   Gradients gradients_;
   Statistics statistics_;
   std::vector<ConstView> cells_;  // outputs that links and skips want
