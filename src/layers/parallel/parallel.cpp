@@ -267,6 +267,7 @@ void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& 
   if (exec.status) return;
   mix(exec, p, outputs, y);
   if (!pass.keeps()) return;
+  pass.tape->push(y);
   pass.tape->push({logits.data, Shape::of({logits.rows, n}), x.element});
   pass.tape->push({p.data, Shape::of({p.rows, n}), x.element});
   pass.tape->push(z);
@@ -278,19 +279,15 @@ void Parallel::mix_tween(const Exec& exec, const Pass& pass, const ConstView& dy
   const ArenaScope scope(exec.arena);
   const std::size_t n = branches_.size();
   const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
-  const void** outputs = exec.arena.take<const void*>(n);
-  for (std::size_t i = n; i-- > 0;) {
-    const ConstView out = pass.tape->pop();
-    if (!exec.rehearsal()) outputs[i] = out.data;
-  }
-  const View y = exec.arena.view(dy.shape, dy.element), q = exec.arena.view(p.shape, p.element);
-  mix(exec, p, outputs, y);
+  const ConstView y = pass.tape->pop();
+  const View q = exec.arena.view(p.shape, p.element);
   fill_zero(exec, q);
   if (dx.data != nullptr) fill_zero(exec, dx);
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
+    const ConstView out = pass.tape->pop();
     if (!is_enabled(i)) continue;
     const ArenaScope branch_scope(exec.arena);
-    if (!exec.rehearsal()) direction_gap(exec, dy, {outputs[i], y.shape.rows(), y.shape.cols(), y.element}, y, i, q);
+    direction_gap(exec, dy, out, y, i, q);
     const View to = dx.data == nullptr ? dx : exec.arena.view(dx.shape, dx.element);
     double* const rate = pass.tween->branch_rate;
     const double outside = rate == nullptr ? 1 : *rate;
@@ -319,6 +316,7 @@ void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView&
   const ArenaScope scope(exec.arena);
   const std::size_t n = branches_.size();
   const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
+  pass.tape->pop();  // y
   const View q = exec.arena.view(p.shape, p.element);
   fill_zero(exec, q);
   bool is_first = true;
