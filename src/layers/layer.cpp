@@ -1,23 +1,31 @@
 #include "layers/layer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/checked.h"
+#include "layers/tween.h"
 
 namespace loom {
 
 Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Element element) {
+  return create_shared(elements, std::vector<std::size_t>(elements.size()), element);
+}
+
+Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element) {
   Gradients g;
   g.element_ = element;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, most = 0;
   std::vector<std::size_t> offsets;
-  for (const std::size_t n : elements) {
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (i > 0 && groups[i] != groups[i - 1]) bytes = 0;
     offsets.push_back(bytes);
-    LOOM_TRY(const std::size_t size, checked_mul(n, bytes_of(element)));
+    LOOM_TRY(const std::size_t size, checked_mul(elements[i], bytes_of(element)));
     g.slots_.push_back({nullptr, size, false});
     LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
+    most = std::max(most, bytes);
   }
-  LOOM_TRY(g.memory_, Buffer::create(bytes));
+  LOOM_TRY(g.memory_, Buffer::create(most));
   for (std::size_t i = 0; i < offsets.size(); ++i) g.slots_[i].data = g.memory_.data() + offsets[i];
   return g;
 }
@@ -40,6 +48,10 @@ Gradients::Target Gradients::target(const Exec& exec, const Weight& weight) cons
 
 void Gradients::clear() {
   for (Slot& slot : slots_) slot.fresh = true;
+}
+
+void Gradients::clear(const Weight& weight) {
+  if (!slots_.empty()) slots_[weight.slot()].fresh = true;
 }
 
 void* Statistics::put(const Weight& weight) {
@@ -74,6 +86,8 @@ void run_forward(const Layer& layer, const Exec& exec, const Pass& pass, const C
 
 void run_backward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) {
   layer.backward(exec, pass, dy, dx);
+  if (pass.targets != nullptr && dx.data != nullptr && !exec.status) pass.targets->replace(exec, layer, dy, dx);
+  if (pass.tween != nullptr && pass.tween->activation_clamp > 0 && dx.data != nullptr) clamp(exec, pass.tween->activation_clamp, dx);
   if (pass.watch != nullptr && !exec.rehearsal() && !exec.status) pass.watch->after_backward(layer, dy, dx);
 }
 

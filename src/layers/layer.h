@@ -43,6 +43,9 @@ class Tape {
 class Gradients {
  public:
   static Result<Gradients> create(std::span<const std::size_t> elements, Element element);
+  // Slots of one group lie side by side, every group at the same place: for a watch that takes the gradients of a layer, its group, as soon
+  // as its backward pass is done, and clears them.
+  static Result<Gradients> create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element);
   // Null when the gradient of this weight is not wanted.
   void* of(const Weight& weight) const;
   // For one product that covers the whole gradient: where it goes, and whether the first since clear() may store instead of adding.
@@ -53,6 +56,10 @@ class Gradients {
   Target target(const Exec& exec, const Weight& weight) const;
   Element element() const { return element_; }
   void clear();
+  void clear(const Weight& weight);
+  // Something was added since the last clear().
+  bool written(const Weight& weight) const { return !slots_.empty() && !weight.is_frozen() && !slots_[weight.slot()].fresh; }
+  std::size_t bytes() const { return memory_.size(); }
 
  private:
   struct Slot {
@@ -115,6 +122,14 @@ class LayerWatch {
 
 struct TweenRules;
 
+// Other ways for the target of a layer's input than its backward pass (difference target propagation, engine 7.7).
+class TargetMap {
+ public:
+  virtual ~TargetMap() = default;
+  // May write dx, which has data and holds what the backward pass left there.
+  virtual void replace(const Exec& exec, const Layer& layer, const ConstView& dy, const View& dx) = 0;
+};
+
 // What one sweep brings along beside the tensor.
 struct Pass {
   std::span<const std::int32_t> ids;               // input of an embedding, one per row
@@ -142,6 +157,7 @@ struct Pass {
   std::span<View> d_cells;                   // their gradients, added to
   LayerWatch* watch = nullptr;                     // null: nobody looks
   const TweenRules* tween = nullptr;               // backward carries gaps to targets instead of gradients (layers/tween.h)
+  TargetMap* targets = nullptr;
 
   bool keeps() const { return tape != nullptr; }
 };
@@ -202,6 +218,9 @@ class Layer {
   virtual void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const = 0;
   // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the weights.
   virtual void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const = 0;
+  // Target propagation (layers/tween.h): over how many rows the products of an update are averaged, and the kind's factor of a weight.
+  virtual std::size_t tween_rows(const Shape& /*x*/, const Shape& y) const { return y.rows(); }
+  virtual double tween_factor(const Weight& /*weight*/) const { return 1; }
   // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.
   virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
 

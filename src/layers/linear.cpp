@@ -1,6 +1,7 @@
 #include "layers/linear.h"
 
 #include "layers/adapter.h"
+#include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
 
@@ -40,7 +41,7 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
 }
 
 void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
-                     std::size_t block, bool add_to_dx) {
+                     std::size_t block, bool add_to_dx, const ConstTensor* y) {
   if (pass.gradients != nullptr) {
     if (const auto [dw, fresh] = pass.gradients->target(exec, weight); dw != nullptr)
       gemm(exec, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, fresh ? Into::Store : Into::Add,
@@ -50,8 +51,15 @@ void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const We
   }
   if (dx.data != nullptr) {
     const ArenaScope scope(exec.arena);
+    ConstTensor down = dy;
+    if (pass.tween != nullptr && pass.tween->averages) {
+      const Tensor target = exec.arena.tensor(dy.rows, dy.cols, dy.element);
+      if (y == nullptr) linear(exec, x, weight, bias, target);
+      add(exec, y != nullptr ? *y : ConstTensor(target), dy, target);
+      down = target;
+    }
     with_element(dx.element, [&]<class T>() {
-      gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
+      gemm(exec, Operand::of(down), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
     });
   }
   adapt_backward(exec, pass, x, weight, dy, dx, block);

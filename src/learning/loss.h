@@ -65,12 +65,13 @@ class Loss {
 
   // Canonical name.
   std::string_view name() const;
+  // Divided by the number of elements; else by that of rows.
+  bool by_element() const;
 
  private:
   enum class Kind : std::uint8_t { Mse, Mae, Huber, CrossEntropy, SoftmaxCrossEntropy, Bce, BceLogits, KlDiv, Hinge, MultiHead, Cosine, Contrastive };
   Result<void> check_call(const LossCall& call) const;
   Result<void> check_classes(const LossCall& call) const;
-  bool by_element() const;
   template <class T>
   double sum(const Exec& exec, const LossCall& call, double divisor) const;
   template <class T>

@@ -108,8 +108,11 @@ Result<void> Network::resolve_links() {
   if (error) return tl::make_unexpected(*std::move(error));
   std::ranges::sort(sources_);
   sources_.erase(std::unique(sources_.begin(), sources_.end()), sources_.end());
-  for (const auto& [source, cell] : wanted)
+  source_uses_.assign(sources_.size(), 0);
+  for (const auto& [source, cell] : wanted) {
     source->slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, cell) - sources_.begin()), source->prepared = true;
+    ++source_uses_[source->slot];
+  }
   std::vector<std::size_t> order;
   LOOM_TRY_VOID(order_uses(uses, order));
   for (const LinkUse& use : uses) {

@@ -6,6 +6,7 @@
 #include "layers/adapter.h"
 #include "layers/link/link.h"
 #include "layers/lora/lora.h"
+#include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -246,7 +247,7 @@ void Network::backward(const Exec& exec, const Pass& pass, const ConstView& dy, 
     if (next_source > 0 && sources_[next_source - 1] == i && --next_source < pass.d_cells.size() && gradient.data != nullptr) {
       const View sum = exec.arena.view(gradient.shape, gradient.element);
       add(exec, gradient, pass.d_cells[next_source], sum);
-      gradient = sum;
+      gradient = mean_target(exec, pass, sum, source_uses_[next_source] + 1);
     }
     if (!cells_[i].runs()) continue;
     if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};

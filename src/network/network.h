@@ -133,6 +133,7 @@ class Network {
   std::vector<Shape> shape_after_;
   std::vector<StateNeeds> state_needs_;
   std::vector<std::size_t> sources_;  // cells whose outputs others want, ascending; the position is the slot
+  std::vector<std::size_t> source_uses_;  // how many links and skips take the output of each
   std::vector<Link*> links_;          // all that the last prepare() found
   std::vector<Weight*> ties_;         // weights that share a table
   Sweep sweep_ = Sweep::Plain;        // what the last prepare was for

@@ -32,8 +32,20 @@ Result<void> NetworkSession::adopt() {
   if (options_.backward) {
     std::vector<std::size_t> sizes;
     network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
-    LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+    if (options_.shared_gradients) {
+      std::vector<std::size_t> groups;
+      const Layer* last = nullptr;
+      network.visit_weights([&](const std::string&, const Weight&, const Layer& layer) {
+        groups.push_back(groups.empty() ? 0 : groups.back() + (&layer != last));
+        last = &layer;
+      });
+      LOOM_TRY(gradients_, Gradients::create_shared(sizes, groups, element()));
+    } else {
+      LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+    }
+    LOOM_TRY_VOID(cut_segments());
     pass_.tape = &tape_;
+    pass_.watch = options_.watch, pass_.tween = options_.tween, pass_.targets = options_.targets;
     pass_.gradients = &gradients_;
   }
   pass_.statistics = &statistics_;
@@ -68,65 +80,73 @@ ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
   tape_.clear();
   statistics_.clear();
   gate_loss_ = 0;
-  if (options_.backward && options_.checkpoint_cells != 0) return run_segments(exec, x);
+  if (!segments_.empty()) return run_segments(exec, x);
   return network_->forward(exec, pass_, x, 0, network_->num_cells());
 }
 
-// Without a tape: of every segment only its input stays.
-ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
-  const std::size_t cells = network_->num_cells(), each = options_.checkpoint_cells;
-  segments_.clear();
-  Pass pass = pass_;
-  pass.tape = nullptr;
-  ConstView current = x;
-  for (std::size_t begin = 0; begin < cells && !exec.status; begin += each) {
-    segments_.push_back(current);
-    const std::size_t end = std::min(begin + each, cells);
-    const View y = arena_.view(*network_->output_shape(current.shape, begin, end), x.element);  // checked at plan()
-    const ArenaScope scope(arena_);
-    copy(exec, network_->forward(exec, pass, current, begin, end), y);
-    current = y;
+ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
+  View dx{nullptr, *input_, element()};
+  if (segments_.empty()) {
+    if (options_.input_gradient) dx = arena_.view(*input_, element());
+    network_->backward(exec, pass_, dy, dx, 0, network_->num_cells());
+  } else {
+    if (options_.input_gradient) dx.data = segment_gradients_[0];
+    segments_backward(exec, dy, dx);
   }
-  return current;
+  return dx;
 }
 
-ConstView NetworkSession::segments_backward(const Exec& exec, const ConstView& dy) {
-  const std::size_t each = options_.checkpoint_cells;
-  const View dx = arena_.view(*input_, element());
-  // What a forward pass leaves behind beside its output was left by the first one.
-  Pass pass = pass_;
-  double gates = 0;
-  pass.statistics = nullptr, pass.gate_loss = &gates;
-  std::size_t widest = 0;
-  for (const ConstView& input : segments_) widest = std::max(widest, input.shape.elements() * bytes_of(element()));
-  std::byte* const buffers[2] = {arena_.take<std::byte>(widest), arena_.take<std::byte>(widest)};
+Result<void> NetworkSession::cut_segments() {
+  segments_.clear();
+  if (options_.checkpoint_every == 0) return {};
+  if (network_->num_cell_sources() != 0 || std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta; }))
+    return fail(Code::Unsupported, "checkpoint_every: the network has feed links, skips between cells or metacognition layers");
+  std::size_t running = 0;
+  for (std::size_t i = 0; i < network_->num_cells(); ++i)
+    if (network_->cell(i).runs() && running++ % options_.checkpoint_every == 0) segments_.push_back(i);
+  if (!segments_.empty()) segments_.front() = 0;
+  return {};
+}
+
+// Only the last segment keeps its tape; the others leave their inputs.
+ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
+  segment_inputs_.assign(1, x);
+  const Pass keeping = pass_;
+  pass_.tape = nullptr, pass_.watch = nullptr;
+  std::size_t widest = x.shape.elements();
+  for (std::size_t s = 0; s + 1 < segments_.size() && !exec.status; ++s) {
+    const ConstView& input = segment_inputs_.back();
+    const auto shape = network_->output_shape(input.shape, segments_[s], segments_[s + 1]);  // checked at prepare()
+    const View output = arena_.view(*shape, element());
+    widest = std::max(widest, shape->elements());
+    const ArenaScope scope(arena_);
+    copy(exec, network_->forward(exec, pass_, input, segments_[s], segments_[s + 1]), output);
+    segment_inputs_.push_back(output);
+  }
+  pass_.tape = keeping.tape, pass_.watch = keeping.watch;
+  for (std::byte*& gradient : segment_gradients_) gradient = arena_.take<std::byte>(widest * bytes_of(element()));
+  segment_mark_ = arena_.used();
+  if (exec.status) return x;
+  return network_->forward(exec, pass_, segment_inputs_.back(), segments_.back(), network_->num_cells());
+}
+
+void NetworkSession::segments_backward(const Exec& exec, const ConstView& dy, const View& dx) {
   ConstView gradient = dy;
   for (std::size_t s = segments_.size(); s-- > 0 && !exec.status;) {
-    const ArenaScope scope(arena_);
-    const std::size_t begin = s * each, end = std::min(begin + each, network_->num_cells());
-    network_->forward(exec, pass, segments_[s], begin, end);
-    if (exec.status) break;
-    const View next = s == 0 ? dx : View{buffers[s % 2], segments_[s].shape, element()};
-    network_->backward(exec, pass, gradient, next, begin, end);
+    const ConstView& input = segment_inputs_[s];
+    const std::size_t end = s + 1 < segments_.size() ? segments_[s + 1] : network_->num_cells();
+    if (s + 1 < segments_.size()) {
+      arena_.rewind(segment_mark_);
+      tape_.clear();
+      Pass again = pass_;
+      again.statistics = nullptr, again.gate_loss = nullptr;  // as the first time
+      network_->forward(exec, again, input, segments_[s], end);
+      if (exec.status) return;
+    }
+    const View next = s == 0 ? dx : View{segment_gradients_[s % 2], input.shape, element()};
+    network_->backward(exec, pass_, gradient, next, segments_[s], end);
     gradient = next;
   }
-  return dx;
-}
-
-Result<void> NetworkSession::check_segments() const {
-  const std::string_view what = network_->num_cell_sources() != 0 ? "links or skips between cells"
-                                : !metas_.empty()                 ? "metacognition layers"
-                                : std::ranges::any_of(states_, [](const RecurrentState& state) { return state.stateful; }) ? "stateful layers"
-                                                                                                                           : "";
-  if (what.empty()) return {};
-  return fail(Code::Unsupported, "gradient checkpointing: the network has {}", what);
-}
-
-ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
-  if (options_.checkpoint_cells != 0) return segments_backward(exec, dy);
-  const View dx = arena_.view(*input_, element());
-  network_->backward(exec, pass_, dy, dx, 0, network_->num_cells());
-  return dx;
 }
 
 Result<void> NetworkSession::prepare(const Shape& input) {
@@ -150,10 +170,11 @@ Result<void> NetworkSession::plan(const Shape& input) {
     const Exec rehearsal = exec();
     const ConstView y = run_forward(rehearsal, nothing);
     if (options_.backward && !rehearsal.status) run_backward(rehearsal, y);
-    auto fits = options_.checkpoint_cells != 0 && options_.backward ? check_segments() : Result<void>();
-    if (rehearsal.status || !fits) {
+    if (!segments_.empty() && std::ranges::any_of(states_, &RecurrentState::stateful) && !rehearsal.status)
+      rehearsal.status = Error{Code::Unsupported, "checkpoint_every: a layer is stateful, and a second forward would meet another state"};
+    if (rehearsal.status) {
       input_.reset();
-      return tl::make_unexpected(rehearsal.status ? *rehearsal.status : std::move(fits).error());
+      return tl::make_unexpected(*rehearsal.status);
     }
   }
   tape_.clear();
@@ -171,8 +192,8 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   if (x.element != element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
                 element() == Element::f64 ? "f64" : "f32");
-  pass_.training = extras.training, pass_.step = extras.step, pass_.first_sample = extras.first_sample, pass_.lengths = extras.lengths, pass_.external = extras.external,
-  pass_.mask = extras.mask;
+  pass_.training = extras.training, pass_.step = extras.step, pass_.first_sample = extras.first_sample;
+  pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
   const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape)) &&
                        training_ == pass_.training && masked_ == (pass_.mask != nullptr) && ragged_ == !pass_.lengths.empty();
   if (!planned) {

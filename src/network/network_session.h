@@ -16,9 +16,15 @@ struct NetworkSessionOptions {
   std::optional<Isa> isa;       // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
-  // Cells of a segment whose activations are computed again for its backward pass instead of being kept (engine T-80): the same gradients
-  // in less memory. 0: everything is kept. Unsupported for links and skips between cells, stateful and metacognition layers.
-  std::size_t checkpoint_cells = 0;
+  bool input_gradient = true;   // backward gives dx of the network's input
+  // Gradients of one layer at a time, which `watch` takes and clears (Gradients::create_shared).
+  bool shared_gradients = false;
+  // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again (engine T-80). Not for
+  // networks with feed links or skips between cells, stateful or metacognition layers: Unsupported.
+  std::size_t checkpoint_every = 0;
+  LayerWatch* watch = nullptr;          // sees every layer of a forward that keeps, and of backward
+  const TweenRules* tween = nullptr;    // backward carries gaps
+  TargetMap* targets = nullptr;
 };
 
 // What one call brings along beside the input.
@@ -76,21 +82,23 @@ class NetworkSession {
   // Sees every layer of the calls to come; null: the one of observe(). It must outlive them.
   void watch(LayerWatch* watch) { pass_.watch = watch != nullptr ? watch : watch_; }
   std::atomic<bool>& cancel() { return cancel_; }
+  // For work between passes: the threads and kernels, with memory of one's own.
+  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, Activations::int16}; }
   // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
   Result<void> adopt();
   bool runs(const Network& network) const { return network_ == &network; }
 
  private:
   NetworkSession() = default;
-  Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, Activations::int16}; }
+  Exec exec() { return exec_with(arena_); }
   Result<void> plan(const Shape& input);
   ConstView run_forward(const Exec& exec, const ConstView& x);
+  Result<void> cut_segments();
+  ConstView run_segments(const Exec& exec, const ConstView& x);
+  void segments_backward(const Exec& exec, const ConstView& dy, const View& dx);
   Result<void> allocate_states();
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
-  ConstView run_segments(const Exec& exec, const ConstView& x);
-  ConstView segments_backward(const Exec& exec, const ConstView& dy);
-  Result<void> check_segments() const;
   Result<void> keep_statistics();
 
   const Network* network_ = nullptr;
@@ -99,11 +107,14 @@ class NetworkSession {
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   Tape tape_;
+  std::vector<std::size_t> segments_;      // first cells; empty: all at once
+  std::vector<ConstView> segment_inputs_;
+  std::array<std::byte*, 2> segment_gradients_{};
+  std::size_t segment_mark_ = 0;
   Gradients gradients_;
   Statistics statistics_;
   std::vector<ConstView> cells_;  // outputs that links and skips want
   std::vector<View> d_cells_;
-  std::vector<ConstView> segments_;  // their inputs
   Pass pass_;
   PassWatch* watch_ = nullptr;
   std::vector<RecurrentState> states_;         // by slot

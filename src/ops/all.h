@@ -6,6 +6,7 @@
 #include "ops/attention/sequence_attention.h"
 #include "ops/conv/conv.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/gap/gap.h"
 #include "ops/gemm/gemm.h"
 #include "ops/kmeans/kmeans.h"
 #include "ops/matmul/matmul.h"
@@ -27,6 +28,7 @@ struct KernelTable {
   PerElement<SequenceAttentionKernels> sequence_attention;
   PerElement<ElementwiseKernels> elementwise;
   PerElement<GemmKernels> gemm;
+  PerElement<GapKernels> gap;
   PerElement<PoolKernels> pool;
   PerElement<SoftmaxKernels> softmax;
   PerElement<KmeansKernels> kmeans;

@@ -9,6 +9,7 @@ extern const AttentionKernels attention_kernels;
 extern const PerElement<SequenceAttentionKernels> sequence_attention_kernels;
 extern const PerElement<ElementwiseKernels> elementwise_kernels;
 extern const PerElement<GemmKernels> gemm_kernels;
+extern const PerElement<GapKernels> gap_kernels;
 extern const PerElement<PoolKernels> pool_kernels;
 extern const PerElement<SoftmaxKernels> softmax_kernels;
 extern const PerElement<KmeansKernels> kmeans_kernels;
@@ -19,7 +20,7 @@ extern const PerElement<UpdateKernels> update_kernels;
 
 const KernelTable& kernel_table() {
   static const KernelTable table = {matmul_kernels,      norm_kernels, rope_kernels, attention_kernels, sequence_attention_kernels,
-                                    elementwise_kernels, gemm_kernels, pool_kernels, softmax_kernels,   kmeans_kernels,
+                                    elementwise_kernels, gemm_kernels, gap_kernels, pool_kernels, softmax_kernels, kmeans_kernels,
                                     cell_kernels,        mix_kernels,  conv_kernels, update_kernels};
   return table;
 }

@@ -163,7 +163,7 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   read("accumulate", c.accumulate, 1, 1 << 16);
   read("micro_batch", c.trainer.micro_batch, 0, 1 << 24);
   read("tbptt_steps", c.trainer.tbptt_steps, 0, 1 << 24);
-  read("checkpoint_cells", c.trainer.session.checkpoint_cells, 0, 1 << 24);
+  read("checkpoint_every", c.trainer.session.checkpoint_every, 0, 1 << 24);
   read("shards", c.trainer.shards, 1, 4096);
   read("workers", c.trainer.workers, 1, 256);
   read("shuffle", c.shuffle);

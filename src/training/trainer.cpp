@@ -111,6 +111,8 @@ Result<void> Trainer::create_workers() {
     return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected", shards, workers);
   NetworkSessionOptions options = config_.session;
   options.backward = true;
+  if (options.checkpoint_every != 0 && config_.tbptt_steps != 0)
+    return fail(Code::Unsupported, "checkpoint_every beside tbptt_steps: a second forward would start from other states");
   if (workers > 1) {
     const int threads = options.threads > 0 ? options.threads : ThreadPool::default_threads();
     options.threads = std::max(1, threads / static_cast<int>(workers));

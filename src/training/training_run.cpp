@@ -95,7 +95,7 @@ Result<void> TrainingRun::start_trainer() {
 
   TrainerConfig trainer = config_.trainer;
   trainer.session = options_.session;  // of which the config says these two
-  trainer.session.mixed = config_.trainer.session.mixed, trainer.session.checkpoint_cells = config_.trainer.session.checkpoint_cells;
+  trainer.session.mixed = config_.trainer.session.mixed, trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
   LOOM_TRY(trainer_, Trainer::create(*network_, trainer));

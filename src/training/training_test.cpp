@@ -365,7 +365,7 @@ TEST(Trainer, T_80_recomputed_activations_give_the_same_bits_in_less_memory) {
   const Trained plain = trained(deep_spec(), {});
   for (const std::size_t cells : {1u, 2u, 4u, 6u, 100u}) {
     TrainerConfig config;
-    config.session.checkpoint_cells = cells;
+    config.session.checkpoint_every = cells;
     const Trained segments = trained(deep_spec(), config);
     EXPECT_EQ(segments.hash, plain.hash) << cells;
     EXPECT_EQ(segments.loss, plain.loss) << cells;

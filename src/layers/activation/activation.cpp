@@ -1,6 +1,7 @@
 #include "layers/activation/activation.h"
 
 #include "layers/activation_fields.h"
+#include "layers/tween.h"
 
 namespace loom {
 
@@ -13,7 +14,7 @@ void ActivationLayer::forward(const Exec& exec, const Pass& pass, const ConstVie
 
 void ActivationLayer::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const ConstView x = pass.tape->pop();
-  if (dx.data != nullptr) activate_backward(exec, fn_, x, dy, dx);
+  if (dx.data != nullptr) through_activation(exec, pass, fn_, x, dy, dx);
 }
 
 }  // namespace loom

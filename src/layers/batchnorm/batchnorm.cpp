@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -66,6 +67,7 @@ void BatchNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy
   with_element(x.element, [&]<class T>() {
     const T* gamma = gamma_.values<T>(exec);
     if (dx.data == nullptr) return;
+    if (pass.tween != nullptr) return target_before_norm(exec, pass, {.shape = s, .deviation = deviation.data}, x, gamma, dy, dx);
     if (!pass.training) return batch_norm_backward(exec, dy, xh, s, gamma, deviation.data, nullptr, nullptr, dx);
     const auto take_mean = [&](const ConstTensor* b, const View& to) {
       fill_zero(exec, to);

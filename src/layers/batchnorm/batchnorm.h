@@ -23,6 +23,8 @@ class BatchNorm final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
+  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.elements() / config_.input_height; }
 
  private:
   BatchNormConfig config_;

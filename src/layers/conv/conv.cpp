@@ -5,6 +5,8 @@
 
 #include "layers/activation_fields.h"
 #include "layers/adapter.h"
+#include "layers/tween.h"
+#include "ops/for_rows.h"
 
 namespace loom {
 namespace {
@@ -147,7 +149,7 @@ void Conv::backward(const Exec& exec, const Pass& pass, const ConstView& dy, con
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
     const View slope = exec.arena.view(dy.shape, dy.element);
-    activate_backward(exec, config_.activation, sum, dy, slope);
+    through_activation(exec, pass, config_.activation, sum, dy, slope);
     g = slope;
   }
   const ConvSizes reversed{n.samples, n.groups, n.filters, n.channels};
@@ -175,8 +177,33 @@ void Conv::backward(const Exec& exec, const Pass& pass, const ConstView& dy, con
   with_element(x.element, [&]<class T>() {
     T* w = exec.arena.take<T>(weight_.elements());
     reverse_weight(exec, n, geometry_.taps(), adapted_values<T>(exec, weight_), w, x.element);
+    if (pass.tween != nullptr) return target_of_input(exec, *pass.tween, p, {w, 1, weight_.elements(), x.element}, x, sum, g, dx);
     convolve(exec, p.reversed, reversed, g.data, w, nullptr, dx.data, x.element);
   });
+}
+
+// w is reversed; what covers an input is the same in every sample.
+void Conv::target_of_input(const Exec& exec, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, const ConstView& sum,
+                           const ConstView& g, const View& dx) const {
+  const ConvSizes& n = plan.sizes;
+  const std::size_t inputs = x.shape.elements() / n.samples, outputs = g.shape.elements() / n.samples;
+  ConstView down = g;
+  if (rules.averages) {
+    const View target = exec.arena.view(g.shape, g.element);
+    activate(exec, config_.activation, sum, target);
+    add(exec, target, g, target);
+    down = target;
+  }
+  convolve(exec, plan.reversed, {n.samples, n.groups, n.filters, n.channels}, down.data, w.data, nullptr, dx.data, x.element);
+  signed_gap(exec, w, w, w);  // |w|
+  const Tensor ones = exec.arena.tensor(1, outputs, x.element), sums = exec.arena.tensor(1, inputs, x.element);
+  with_element(x.element, [&]<class T>() { for_elements(exec, outputs, [&](std::size_t at, std::size_t count) { std::fill_n(ones.as<T>() + at, count, T{1}); }); });
+  convolve(exec, plan.reversed, {1, n.groups, n.filters, n.channels}, ones.data, w.data, nullptr, sums.data, x.element);
+  close_targets(exec, rules, sums.data, {x.data, n.samples, inputs, x.element}, {dx.data, n.samples, inputs, x.element});
+}
+
+std::size_t Conv::tween_rows(const Shape& x, const Shape& y) const {
+  return transposed_ ? x.elements() / config_.input_channels : y.elements() / config_.filters;
 }
 
 }  // namespace loom

@@ -28,10 +28,13 @@ class Conv final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  std::size_t tween_rows(const Shape& x, const Shape& y) const override;
 
  private:
   struct Plan;
   Result<Plan> plan(const Shape& input) const;
+  void target_of_input(const Exec& exec, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, const ConstView& sum,
+                       const ConstView& g, const View& dx) const;
   void sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const;
   std::size_t axes_;
   bool transposed_;

@@ -1,6 +1,7 @@
 #include "layers/dense/dense.h"
 
 #include "layers/activation_fields.h"
+#include "layers/tween.h"
 
 namespace loom {
 
@@ -49,10 +50,17 @@ void Dense::backward(const Exec& exec, const Pass& pass, const ConstView& dy, co
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
     const View slope = exec.arena.view(dy.shape, dy.element);
-    activate_backward(exec, config_.activation, sum, dy, slope);
+    through_activation(exec, pass, config_.activation, sum, dy, slope);
     g = slope;
   }
-  linear_backward(exec, pass, x, weight_, bias_, g, dx, rows_of_block(x.shape));
+  ConstTensor y = sum;
+  if (pass.tween != nullptr && pass.tween->averages) {
+    const Tensor active = exec.arena.view(dy.shape, dy.element);
+    activate(exec, config_.activation, sum, active);
+    y = active;
+  }
+  linear_backward(exec, pass, x, weight_, bias_, g, dx, rows_of_block(x.shape), false, &y);
+  close_targets(exec, pass, weight_, x, dx);
 }
 
 }  // namespace loom

@@ -4,6 +4,7 @@
 
 #include "layers/activation_fields.h"
 #include "layers/adapter.h"
+#include "layers/tween.h"
 
 namespace loom {
 
@@ -48,11 +49,11 @@ void Embedding::backward(const Exec& exec, const Pass& pass, const ConstView& dy
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
     const View slope = exec.arena.view(dy.shape, dy.element);
-    activate_backward(exec, config_.activation, rows, dy, slope);
+    through_activation(exec, pass, config_.activation, rows, dy, slope);
     g = slope;
   }
   const std::span<const std::int32_t> read(ids.as<std::int32_t>(), ids.shape.elements());
-  if (dtable != nullptr) scatter_add_rows(exec, read, config_.embed_scale, g, config_.vocab_size, dtable);
+  if (dtable != nullptr) scatter_add_rows(exec, read, pass.tween != nullptr ? 1 : config_.embed_scale, g, config_.vocab_size, dtable);
   adapt_rows_backward(exec, pass, table_, read, config_.embed_scale, g, rows_of_block(rows.shape));
 }
 

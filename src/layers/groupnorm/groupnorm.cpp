@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/tween.h"
 
 namespace loom {
 
@@ -40,8 +41,11 @@ void GroupNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy
   const ConstView x = pass.tape->pop();
   const ChannelShape channels = channels_of(x.shape);
   const View xh = exec.arena.view(x.shape, x.element);
-  with_element(x.element,
-               [&]<class T>() { group_norm_backward(exec, x, channels, config_.num_groups, gamma_.values<T>(exec), config_.eps, dy, xh, dx); });
+  with_element(x.element, [&]<class T>() {
+    const T* const gamma = gamma_.values<T>(exec);
+    group_norm_backward(exec, x, channels, config_.num_groups, gamma, config_.eps, dy, xh, dx);
+    target_before_norm(exec, pass, {.shape = channels, .groups = config_.num_groups, .centred = true, .eps = config_.eps}, x, gamma, dy, dx);
+  });
   add_gain_gradients(exec, pass, channels, dy, xh, gamma_, beta_, 16);
 }
 

@@ -4,6 +4,7 @@
 
 #include "layers/activation_fields.h"
 #include "layers/adapter.h"
+#include "layers/tween.h"
 #include "ops/gemm/gemm.h"
 #include "ops/kmeans/kmeans.h"
 #include "ops/softmax/softmax.h"
@@ -60,9 +61,10 @@ void Kmeans::backward(const Exec& exec, const Pass& pass, const ConstView& dy, c
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
     const View slope = exec.arena.view(dy.shape, dy.element);
-    activate_backward(exec, config_.activation, pre, dy, slope);
+    through_activation(exec, pass, config_.activation, pre, dy, slope);
     g = slope;
   }
+  if (pass.tween != nullptr) return tween(exec, pass, x, a, g, dx);
   const View u = exec.arena.view(a.shape, a.element);  // the gradient of l
   with_element(x.element, [&]<class T>() {
     const T* centers = adapted_values<T>(exec, centers_);
@@ -83,6 +85,19 @@ void Kmeans::backward(const Exec& exec, const Pass& pass, const ConstView& dy, c
       });
     }
     if (dx.data != nullptr) kmeans_input_gradient(exec, x, centers, u, t2(), dx);
+  });
+}
+
+// Centers move to or from the rows (engine L-132): probabilities by e_k (x - c_k), features by a_k e.
+void Kmeans::tween(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& a, const ConstView& g, const View& dx) const {
+  View pull = exec.arena.view(a.shape, a.element);
+  gives_features() ? fill_zero(exec, pull) : copy(exec, g, pull);
+  with_element(x.element, [&]<class T>() {
+    const T* centers = adapted_values<T>(exec, centers_);
+    if (void* dc = pass.gradients == nullptr ? nullptr : pass.gradients->of(centers_))
+      kmeans_center_gradient(exec, x, centers, pull, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), 1, rows_of_block(x.shape), dc);
+    if (dx.data == nullptr) return;
+    gives_features() ? copy(exec, g, dx) : kmeans_input_gradient(exec, x, centers, pull, 1, dx);
   });
 }
 

@@ -23,8 +23,10 @@ class Kmeans final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  double tween_factor(const Weight& /*weight*/) const override { return gives_features() ? 1 : 0.1; }
 
  private:
+  void tween(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& a, const ConstView& g, const View& dx) const;
   bool gives_features() const { return config_.output == KmeansConfig::Output::Features; }
   double t2() const { return config_.temperature * config_.temperature; }
   KmeansConfig config_;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/tween.h"
 
 namespace loom {
 
@@ -42,8 +43,13 @@ void LayerNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy
   const ArenaScope scope(exec.arena);
   const ConstView x = pass.tape->pop();
   const View xh = exec.arena.view(x.shape, x.element);
-  with_element(x.element, [&]<class T>() { layer_norm_backward(exec, x, gamma_.values<T>(exec), config_.eps, dy, xh, dx); });
-  add_gain_gradients(exec, pass, {x.shape.rows(), x.shape.cols(), 1}, dy, xh, gamma_, beta_, rows_of_block(x.shape));
+  const ChannelShape rows{x.shape.rows(), x.shape.cols(), 1};
+  with_element(x.element, [&]<class T>() {
+    const T* const gamma = gamma_.values<T>(exec);
+    layer_norm_backward(exec, x, gamma, config_.eps, dy, xh, dx);
+    target_before_norm(exec, pass, {.shape = rows, .centred = true, .eps = config_.eps}, x, gamma, dy, dx);
+  });
+  add_gain_gradients(exec, pass, rows, dy, xh, gamma_, beta_, rows_of_block(x.shape));
 }
 
 }  // namespace loom

@@ -45,6 +45,8 @@ class Link final : public Layer {
   // behind those of the target itself.
   void resolve(const Layer* operation) { target_ = operation, state_shift_ = 0, resolved_ = true; }
   void set_state_shift(std::size_t shift) { state_shift_ = shift; }
+  // What a share link runs; null for an empty cell, a feed link and before prepare(). Whoever owns it may change it.
+  Layer* target() const { return const_cast<Layer*>(target_); }
   void unresolve() { target_ = nullptr, resolved_ = false, source_.prepared = false; }
 
  private:

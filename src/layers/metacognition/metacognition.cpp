@@ -173,6 +173,17 @@ void Metacognition::backward(const Exec& exec, const Pass& pass, const ConstView
   if (!has_effect()) return watched(dy);
   const ArenaScope scope(exec.arena);
   const ConstView y0 = pass.tape->pop(), m = pass.tape->pop(), said = pass.tape->pop();
+  if (pass.tween != nullptr) {
+    // The observed layer aims at its own output + e. What the meta network left on the tape is taken back.
+    if (!network_->common.is_disabled) {
+      const View none = exec.arena.view(m.shape, m.element);
+      fill_zero(exec, none);
+      Pass inner = pass;
+      inner.gradients = nullptr, inner.watch = nullptr;
+      run_backward(*network_, exec, inner, none, {nullptr, said.shape, dy.element});
+    }
+    return watched(dy);
+  }
   const View dy0 = exec.arena.view(dy.shape, dy.element), dm = exec.arena.view(m.shape, m.element);
   const ConstTensor groups = by_group(m);
   apply_effect_backward(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, dy, y0, groups, dy0,

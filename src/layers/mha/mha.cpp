@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "layers/tween.h"
 #include "ops/attention/sequence_attention.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/for_rows.h"
 #include "ops/norm/norm.h"
 
 namespace loom {
@@ -84,8 +86,10 @@ void Mha::norm_backward(const Exec& exec, const Pass& pass, ConstTensor x, const
   void* const gradient = pass.gradients == nullptr ? nullptr : pass.gradients->of(gain);
   with_element(x.element, [&]<class T>() {
     const ArenaScope scope(exec.arena);
-    rms_norm_gradient(exec, {x.data, rows, width, x.element}, gain.values<T>(exec), config_.rms_norm_eps, each, each, gradient,
-                      block * (x.cols / width));
+    const T* const gains = gain.values<T>(exec);
+    const Tensor passed = pass.tween == nullptr ? each : exec.arena.tensor(rows, width, x.element);
+    rms_norm_gradient(exec, {x.data, rows, width, x.element}, gains, config_.rms_norm_eps, each, passed, gradient, block * (x.cols / width));
+    target_before_norm(exec, pass, {.shape = {rows, width, 1}, .eps = config_.rms_norm_eps}, {x.data, rows, width, x.element}, gains, each, each);
   });
 }
 
@@ -158,9 +162,30 @@ void Mha::backward(const Exec& exec, const Pass& pass, const ConstView& dy, cons
   const std::size_t block = block_of(x.shape), key_block = block_of(source.shape);
   const View d_o = exec.arena.view(o.shape, x.element);
   linear_backward(exec, pass, normed_o, o_, o_bias_, dy, d_o, block);
+  close_targets(exec, pass, o_, normed_o, d_o);
   if (config_.inner_norm) norm_backward(exec, pass, o, inner_norm_, d_o, block);
   const View dq = exec.arena.view(q.shape, x.element), dk = exec.arena.view(k.shape, x.element), dv = exec.arena.view(v.shape, x.element);
   sequence_attention_backward(exec, attention_config(), samples, normed_q, normed_k, v, mask.data, d_o, dq, dk, dv);
+  if (pass.tween != nullptr) {
+    // Routing is fixed within an update: values take the mean gap of those who read them, weighted by how much they do.
+    const View ones = exec.arena.view(o.shape, x.element), reads = exec.arena.view(v.shape, x.element);
+    with_element(x.element, [&]<class T>() {
+      for_elements(exec, ones.shape.elements(), [&](std::size_t at, std::size_t n) { std::fill_n(ones.as<T>() + at, n, T{1}); });
+    });
+    sequence_attention_backward(exec, attention_config(), samples, normed_q, normed_k, v, mask.data, ones, dq, dk, reads);
+    const ConstTensor all{reads.data, 1, v.shape.elements(), x.element};
+    close_gap(exec, all.data, pass.tween->weight_threshold, true, {}, {dv.data, 1, all.cols, x.element});
+    View to = dx;
+    if (config_.cross) {
+      if (dx.data != nullptr) fill_zero(exec, dx);
+      to = {nullptr, source.shape, x.element};
+      if (pass.d_external != nullptr || exec.rehearsal()) to = exec.arena.view(source.shape, x.element);
+    }
+    linear_backward(exec, pass, source, v_, v_bias_, dv, to, key_block);
+    close_targets(exec, pass, v_, source, to);
+    if (config_.cross && pass.d_external != nullptr) add(exec, *pass.d_external, to, *pass.d_external);
+    return;
+  }
   if (config_.uses_rope) {
     const RopeTablePtr table = rope_table(exec, std::max(steps, keys));
     if (table == nullptr) return;
@@ -183,6 +208,10 @@ void Mha::backward(const Exec& exec, const Pass& pass, const ConstView& dy, cons
   }
   linear_backward(exec, pass, source, k_, k_bias_, dk, d_source, key_block, true);
   linear_backward(exec, pass, source, v_, v_bias_, dv, d_source, key_block, true);
+}
+
+double Mha::tween_factor(const Weight& weight) const {
+  return &weight == &q_norm_ || &weight == &k_norm_ || &weight == &inner_norm_ ? kNormFactor : 0.5;
 }
 
 }  // namespace loom

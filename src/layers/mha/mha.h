@@ -44,6 +44,7 @@ class Mha final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  double tween_factor(const Weight& weight) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
 
  private:

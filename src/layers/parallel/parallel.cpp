@@ -1,5 +1,7 @@
 #include "layers/parallel/parallel.h"
 
+#include "layers/tween.h"
+
 #include <algorithm>
 
 #include "core/checked.h"
@@ -203,7 +205,7 @@ void Parallel::backward(const Exec& exec, const Pass& pass, const ConstView& dy,
   const Shape input = pass.tape->pop().shape;
   const bool pieces = config_.combine_mode == Combine::Concat || config_.combine_mode == Combine::GridScatter;
   ConstView shared = dy;
-  if (config_.combine_mode == Combine::Avg && num_enabled() > 1) {
+  if (config_.combine_mode == Combine::Avg && num_enabled() > 1 && pass.tween == nullptr) {
     const View part = exec.arena.view(dy.shape, dy.element);
     scale(exec, dy, 1.0 / static_cast<double>(num_enabled()), part);
     shared = part;
@@ -230,6 +232,7 @@ void Parallel::backward(const Exec& exec, const Pass& pass, const ConstView& dy,
     branch_backward(exec, pass, *branches_[i], d, dx, is_first);
   }
   if (is_first && dx.data != nullptr) fill_zero(exec, dx);
+  if (pass.tween != nullptr && dx.data != nullptr && num_enabled() > 1) scale(exec, dx, 1 / static_cast<double>(num_enabled()), dx);
 }
 
 // Which branches take part, and how the gate's output is read.
@@ -264,15 +267,56 @@ void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& 
   if (exec.status) return;
   mix(exec, p, outputs, y);
   if (!pass.keeps()) return;
+  pass.tape->push(y);
   pass.tape->push({logits.data, Shape::of({logits.rows, n}), x.element});
   pass.tape->push({p.data, Shape::of({p.rows, n}), x.element});
   pass.tape->push(z);
 }
 
-void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+// Every branch aims at its own output + e, at a rate that is its mean weight; the gate's logits rise where a branch lies in the direction of
+// the gap; tx is the branches' mean by weight (engine W-30).
+void Parallel::mix_tween(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(exec.arena);
   const std::size_t n = branches_.size();
   const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
+  const ConstView y = pass.tape->pop();
+  const View q = exec.arena.view(p.shape, p.element);
+  fill_zero(exec, q);
+  if (dx.data != nullptr) fill_zero(exec, dx);
+  for (std::size_t i = n; i-- > 0 && !exec.status;) {
+    const ConstView out = pass.tape->pop();
+    if (!is_enabled(i)) continue;
+    const ArenaScope branch_scope(exec.arena);
+    direction_gap(exec, dy, out, y, i, q);
+    const View to = dx.data == nullptr ? dx : exec.arena.view(dx.shape, dx.element);
+    double* const rate = pass.tween->branch_rate;
+    const double outside = rate == nullptr ? 1 : *rate;
+    if (rate != nullptr) *rate = outside * mean_of_column(exec, p, i);
+    run_backward(*branches_[i], exec, pass, dy, to);
+    if (rate != nullptr) *rate = outside;
+    if (dx.data == nullptr) continue;
+    loom::mix_backward(exec, p, i, to, to);
+    add(exec, dx, to, dx);
+  }
+  if (exec.status) return;
+  View dz = q;
+  if (logits.shape.rows() != z.shape.rows()) {
+    const std::size_t rows = z.shape.rows() / q.shape.rows();
+    dz = exec.arena.view(z.shape, z.element);
+    mean_of_rows_backward(exec, q, rows, dz);
+    scale(exec, dz, static_cast<double>(rows), dz);
+  }
+  dz.shape = z.shape;
+  const View nowhere{nullptr, dx.shape, dx.element};
+  run_backward(*gate_, exec, pass, dz, nowhere);
+}
+
+void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+  if (pass.tween != nullptr) return mix_tween(exec, pass, dy, dx);
+  const ArenaScope scope(exec.arena);
+  const std::size_t n = branches_.size();
+  const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
+  pass.tape->pop();  // y
   const View q = exec.arena.view(p.shape, p.element);
   fill_zero(exec, q);
   bool is_first = true;

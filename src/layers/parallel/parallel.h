@@ -58,6 +58,7 @@ class Parallel final : public Layer {
   Piece piece(std::size_t branch, const Shape& shape, const Shape& y, std::size_t& position) const;
   GateRule rule(const Exec& exec) const;
   void mix_forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const;
+  void mix_tween(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
   void mix_backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
   // Runs one branch's backward and adds what it gives to dx.
   void branch_backward(const Exec& exec, const Pass& pass, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first) const;

@@ -62,7 +62,7 @@ void Pool::backward(const Exec& exec, const Pass& pass, const ConstView& dy, con
   const PoolGeometry g = *geometry_for(x.shape);
   const std::size_t planes = x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]);
   if (average_)
-    average_pool_backward(exec, g, *g.out(), planes, dy, dx);
+    average_pool_backward(exec, g, *g.out(), planes, dy, dx, pass.tween == nullptr);
   else
     max_pool_backward(exec, g, *g.out(), x, planes, dy, dx);
 }

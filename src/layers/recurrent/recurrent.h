@@ -34,6 +34,8 @@ class Recurrent final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.rows(); }
+  double tween_factor(const Weight& weight) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
 
  private:
@@ -53,6 +55,11 @@ class Recurrent final : public Layer {
   void forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const;
   void backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
                           std::size_t direction) const;
+
+  GateSlopes slopes_of(const Exec& exec, const Pass& pass, const ConstView& x, const CellBackward& task, std::size_t direction) const;
+  // The gaps of every step, from the last one on.
+  void tween_steps(const Exec& exec, const Pass& pass, CellBackward& task, const GateSlopes& slopes, const PackedOperand& weights,
+                   std::size_t direction) const;
 
   RecurrentKind kind_;
   RecurrentConfig config_;

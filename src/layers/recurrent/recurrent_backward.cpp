@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "layers/adapter.h"
+#include "layers/tween.h"
 #include "layers/recurrent/recurrent.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -23,6 +24,57 @@ void Recurrent::backward(const Exec& exec, const Pass& pass, const ConstView& dy
     }
     backward_direction(exec, pass, x, dy, dx, task, d);
   }
+  std::vector<const Weight*> inputs;
+  for (const Gate& gate : gates_) inputs.push_back(&gate.weight_ih);
+  close_targets(exec, pass, inputs, x, dx);
+}
+
+// How far h moves with each gate's sum, which is computed anew from what forward kept.
+GateSlopes Recurrent::slopes_of(const Exec& exec, const Pass& pass, const ConstView& x, const CellBackward& task, std::size_t direction) const {
+  GateSlopes slopes{task.shape.cell, x.shape.rows(), task.shape.units, {}, task.trace, {}, {}};
+  for (std::size_t g = 0; g < num_gates(); ++g) slopes.slopes[g] = exec.arena.tensor(slopes.rows, slopes.units, x.element);
+  const ArenaScope scratch(exec.arena);
+  for (std::size_t g = 0; g < num_gates(); ++g) {
+    const Gate& weights = gate(direction, g);
+    const bool inner = task.shape.cell == CellKind::Gru && g == 2;
+    Tensor& sum = slopes.sums[g];
+    sum = exec.arena.tensor(slopes.rows, slopes.units, x.element);
+    linear(exec, x, weights.weight_ih, weights.bias, sum);
+    const ArenaScope product(exec.arena);
+    const Tensor h = exec.arena.tensor(slopes.rows, slopes.units, x.element);
+    linear(exec, task.trace.h_before, weights.weight_hh, weights.bias_hh, h);
+    if (inner) multiply(exec, task.trace.gates[0], h, h);
+    add(exec, sum, h, sum);
+    slopes.width[g] = pass.tween->secant ? secant_width(exec, sum, pass.tween->slope_step) : 0;
+  }
+  gate_slopes(exec, slopes);
+  return slopes;
+}
+
+void Recurrent::tween_steps(const Exec& exec, const Pass& pass, CellBackward& task, const GateSlopes& slopes, const PackedOperand& weights,
+                            std::size_t direction) const {
+  const auto [cell, batch, steps, units, lengths] = task.shape;
+  const Element element = task.dh.element;
+  const Tensor carry = exec.arena.tensor(batch, units, element), sums = exec.arena.tensor(1, units, element);
+  fill_zero(exec, sums);
+  for (std::size_t g = 0; g < num_gates(); ++g) {
+    const ArenaScope decoded(exec.arena);
+    with_element(element, [&]<class T>() { add_size_of_columns(exec, {gate(direction, g).weight_hh.values<T>(exec), units, units, element}, sums.data); });
+  }
+  for (std::size_t s = exec.rehearsal() ? 1 : steps; s-- > 0;) {
+    cell_gap(exec, task, slopes, kind_ == RecurrentKind::Rnn ? 0.5 : 1, direction == 0 ? s : steps - 1 - s);
+    if (s == 0 && !exec.rehearsal()) return;
+    gemm(exec, Operand::of(task.dstep), weights, carry);
+    close_gap(exec, sums.data, pass.tween->weight_threshold, pass.tween->divides, {}, carry);
+    add(exec, task.dh, carry, task.dh);
+  }
+}
+
+// Factors of engine L-64, L-65.
+double Recurrent::tween_factor(const Weight& weight) const {
+  const bool hidden = std::ranges::any_of(gates_, [&](const Gate& g) { return &g.weight_hh == &weight; });
+  if (kind_ == RecurrentKind::Rnn) return hidden ? 0.5 : 1;
+  return hidden ? 0.1 : kind_ == RecurrentKind::Lstm ? 0.25 : 1.0 / 3;
 }
 
 void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
@@ -36,7 +88,7 @@ void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const Con
     task.dstep = exec.arena.tensor(batch, gates * units, element);
     task.dh = exec.arena.tensor(batch, units, element);
     fill_zero(exec, task.dh);
-    if (cell == CellKind::Lstm) {
+    if (cell == CellKind::Lstm && pass.tween == nullptr) {
       task.dc = exec.arena.tensor(batch, units, element);
       fill_zero(exec, task.dc);
     }
@@ -52,6 +104,7 @@ void Recurrent::backward_direction(const Exec& exec, const Pass& pass, const Con
         const std::size_t stride = dy.shape.cols();
         for_rows(exec, batch, units, [&](std::size_t b) { std::copy_n(from + b * stride, units, task.dh.row<T>(b)); });
       }
+      if (pass.tween != nullptr) return tween_steps(exec, pass, task, slopes_of(exec, pass, x, task, direction), packed, direction);
       for (std::size_t s = exec.rehearsal() ? 1 : steps; s-- > 0;) {
         cell_backward(exec, task, direction == 0 ? s : steps - 1 - s);
         if (s != 0 || exec.rehearsal()) gemm(exec, Operand::of(task.dstep), packed, task.dh, Into::Add);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/tween.h"
 
 namespace loom {
 
@@ -39,8 +40,13 @@ void RmsNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, 
   const ArenaScope scope(exec.arena);
   const ConstView x = pass.tape->pop();
   const View xh = exec.arena.view(x.shape, x.element);
-  with_element(x.element, [&]<class T>() { rms_norm_backward(exec, x, gains<T>(exec), config_.rms_norm_eps, dy, xh, dx); });
-  add_gain_gradients(exec, pass, {x.shape.rows(), x.shape.cols(), 1}, dy, xh, gamma_, {}, rows_of_block(x.shape));
+  const ChannelShape rows{x.shape.rows(), x.shape.cols(), 1};
+  with_element(x.element, [&]<class T>() {
+    const T* const gamma = gains<T>(exec);
+    rms_norm_backward(exec, x, gamma, config_.rms_norm_eps, dy, xh, dx);
+    target_before_norm(exec, pass, {.shape = rows, .eps = config_.rms_norm_eps}, x, gamma, dy, dx);
+  });
+  add_gain_gradients(exec, pass, rows, dy, xh, gamma_, {}, rows_of_block(x.shape));
 }
 
 }  // namespace loom

@@ -22,6 +22,7 @@ class RmsNorm final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
 
  private:
   // gamma + weight_offset

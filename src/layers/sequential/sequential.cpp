@@ -4,6 +4,7 @@
 #include <new>
 
 #include "layers/residual/residual.h"
+#include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -126,18 +127,21 @@ void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& d
       run_backward(*children_[i], exec, pass, gradient, next);
       gradient = next;
     }
+    std::size_t consumers = 1;
     for (std::size_t j = n; j-- > i + 1 && lowest_source <= i;) {
       const auto source = skip_of(j);
       if (source != i || gradient.data == nullptr) continue;
       const View sum = exec.arena.view(gradient.shape, gradient.element);
       add(exec, gradient, exec.rehearsal() ? gradient : ConstView(skipped[j]), sum);
-      gradient = sum;
+      gradient = sum, ++consumers;
     }
+    gradient = mean_target(exec, pass, gradient, consumers);
   }
   if (dx.data == nullptr || exec.status) return;
-  if (residual_)
+  if (residual_) {
     add(exec, dy, gradient, dx);
-  else if (gradient.data != dx.data)
+    if (pass.tween != nullptr) scale(exec, dx, 0.5, dx);
+  } else if (gradient.data != dx.data)
     copy(exec, gradient, dx);
 }
 

@@ -1,6 +1,7 @@
 #include "layers/softmax/softmax.h"
 
 #include "core/checked.h"
+#include "layers/tween.h"
 #include "ops/softmax/combine.h"
 
 namespace loom {
@@ -202,6 +203,13 @@ void Softmax::forward(const Exec& exec, const Pass& pass, const ConstView& x, co
   if (pass.keeps()) pass.tape->push(p);
 }
 
+// What combine() made of the probabilities q.
+void Softmax::output_again(const Exec& exec, const ConstView& q, const View& y) const {
+  if (form_ == Form::Adaptive) return combine_adaptive(exec, config_.adaptive_cutoffs, q, y);
+  if (form_ == Form::Mixture) return combine_mixture(exec, config_.mixture_count, q, y);
+  combine_tree(exec, config_.hierarchy_levels, q, exec.arena.view(q.shape, q.element), y);
+}
+
 void Softmax::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(exec.arena);
   const ConstView p = pass.tape->pop();
@@ -209,10 +217,21 @@ void Softmax::backward(const Exec& exec, const Pass& pass, const ConstView& dy, 
   if (dx.data == nullptr) return;
   std::array<SoftmaxRun, 2> room;
   const auto run = runs(dx.shape.cols(), room);
+  if (pass.tween != nullptr && !combines()) {
+    simplex_gap(exec, p, dy, run, dx);
+    return scale(exec, dx, temperature_, dx);
+  }
+  ConstView d = dy;
+  if (pass.tween != nullptr) {
+    const View y = exec.arena.view(dy.shape, dy.element), gap = exec.arena.view(dy.shape, dy.element);
+    output_again(exec, form_ == Form::Tree ? other : p, y);
+    simplex_gap(exec, y, dy, std::array{SoftmaxRun{0, dy.shape.cols(), 1}}, gap);
+    d = gap;
+  }
   const auto through = [&](const ConstView& q, auto&& to_dq) {
     const View dq = exec.arena.view(q.shape, q.element);
     to_dq(dq);
-    softmax_backward(exec, q, dq, temperature_, run, dx);
+    softmax_backward(exec, q, dq, pass.tween != nullptr ? 1 : temperature_, run, dx);
   };
   switch (form_) {
     case Form::Sparse: return sparsemax_backward(exec, p, dy, temperature_, dx);
@@ -225,9 +244,9 @@ void Softmax::backward(const Exec& exec, const Pass& pass, const ConstView& dy, 
       scale(exec, part, alpha_ - 1, part);
       return add(exec, dx, part, dx);
     }
-    case Form::Tree: return through(other, [&](const View& dq) { combine_tree_backward(exec, config_.hierarchy_levels, other, p, dy, dq); });
-    case Form::Adaptive: return through(p, [&](const View& dq) { combine_adaptive_backward(exec, config_.adaptive_cutoffs, p, dy, dq); });
-    case Form::Mixture: return through(p, [&](const View& dq) { combine_mixture_backward(exec, config_.mixture_count, p, dy, dq); });
+    case Form::Tree: return through(other, [&](const View& dq) { combine_tree_backward(exec, config_.hierarchy_levels, other, p, d, dq); });
+    case Form::Adaptive: return through(p, [&](const View& dq) { combine_adaptive_backward(exec, config_.adaptive_cutoffs, p, d, dq); });
+    case Form::Mixture: return through(p, [&](const View& dq) { combine_mixture_backward(exec, config_.mixture_count, p, d, dq); });
     default: return softmax_backward(exec, p, dy, temperature_, run, dx);
   }
 }

@@ -43,6 +43,7 @@ class Softmax final : public Layer {
   // The distributions of a row of `width`: those of build(), or up to two that depend on the width, in `room`.
   std::span<const SoftmaxRun> runs(std::size_t width, std::array<SoftmaxRun, 2>& room) const;
   void combine(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const;
+  void output_again(const Exec& exec, const ConstView& q, const View& y) const;
   SoftmaxMask mask_of(const Exec& exec, const Pass& pass, const ConstView& x) const;
 
   SoftmaxConfig config_;

@@ -1,6 +1,7 @@
 #include "layers/swiglu/swiglu.h"
 
 #include "layers/activation_fields.h"
+#include "layers/tween.h"
 #include "ops/norm/norm.h"
 
 namespace loom {
@@ -65,16 +66,40 @@ void Swiglu::backward(const Exec& exec, const Pass& pass, const ConstView& dy, c
   const std::size_t block = rows_of_block(x.shape);
   const View dhidden = exec.arena.view(hidden.shape, x.element);
   linear_backward(exec, pass, normed, down_, down_bias_, dy, dhidden, block);
+  close_targets(exec, pass, down_, normed, dhidden);
   if (config_.inner_norm) {
     void* const gradient = pass.gradients == nullptr ? nullptr : pass.gradients->of(inner_norm_);
     with_element(x.element, [&]<class T>() {
-      rms_norm_gradient(exec, hidden, inner_norm_.values<T>(exec), config_.rms_norm_eps, dhidden, dhidden, gradient, block);
+      const T* const gains = inner_norm_.values<T>(exec);
+      const Tensor passed = pass.tween == nullptr ? Tensor(dhidden) : exec.arena.tensor(hidden.shape.rows(), hidden.shape.cols(), x.element);
+      rms_norm_gradient(exec, hidden, gains, config_.rms_norm_eps, dhidden, passed, gradient, block);
+      target_before_norm(exec, pass, {.shape = {hidden.shape.rows(), hidden.shape.cols(), 1}, .eps = config_.rms_norm_eps}, hidden, gains, dhidden, dhidden);
     });
   }
   const View dgate = exec.arena.view(hidden.shape, x.element), dup = exec.arena.view(hidden.shape, x.element);
-  gated_backward(exec, config_.activation, gate, up, dhidden, dgate, dup);
+  if (pass.tween == nullptr)
+    gated_backward(exec, config_.activation, gate, up, dhidden, dgate, dup);
+  else
+    gated_gap(exec, pass, gate, up, dhidden, dgate, dup);
   linear_backward(exec, pass, x, gate_, gate_bias_, dgate, dx, block);
   linear_backward(exec, pass, x, up_, up_bias_, dup, dx, block, true);
+  close_targets(exec, pass, std::array<const Weight*, 2>{&gate_, &up_}, x, dx);
 }
+
+// The hidden gap before the product act(gate) * up: each factor in turn counts as fixed.
+void Swiglu::gated_gap(const Exec& exec, const Pass& pass, const ConstView& gate, const ConstView& up, const View& dhidden, const View& dgate,
+                       const View& dup) const {
+  activate(exec, config_.activation, gate, dgate);
+  if (pass.tween->secant) {
+    multiply(exec, dhidden, dgate, dup);
+    multiply(exec, dhidden, up, dgate);
+    return through_activation(exec, pass, config_.activation, gate, dgate, dgate);
+  }
+  signed_gap(exec, dgate, dhidden, dup);
+  signed_gap(exec, up, dhidden, dgate);
+}
+
+// Factors of engine W-23.
+double Swiglu::tween_factor(const Weight& weight) const { return &weight == &inner_norm_ ? kNormFactor : 0.1; }
 
 }  // namespace loom

@@ -24,8 +24,11 @@ class Swiglu final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  double tween_factor(const Weight& weight) const override;
 
  private:
+  void gated_gap(const Exec& exec, const Pass& pass, const ConstView& gate, const ConstView& up, const View& dhidden, const View& dgate,
+                 const View& dup) const;
   SwigluConfig config_;
   Weight gate_, up_, down_, gate_bias_, up_bias_, down_bias_, inner_norm_;
 };

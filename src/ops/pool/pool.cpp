@@ -221,7 +221,7 @@ void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out,
   });
 }
 
-void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, ConstTensor dy, Tensor dx) {
+void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, ConstTensor dy, Tensor dx, bool divides) {
   const ArenaScope scope(exec.arena);
   const std::size_t inputs = volume(g.in), outputs = volume(out);
   with_element(dy.element, [&]<class T>() {
@@ -230,7 +230,7 @@ void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& 
     for_rows(exec, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
       const T* gradient = dy.as<T>() + plane * outputs;
       T* share = shares + plane * outputs;
-      for (std::size_t o = 0; o < outputs; ++o) share[o] = snap_to(gradient[o] / counts[o]);
+      for (std::size_t o = 0; o < outputs; ++o) share[o] = divides ? snap_to(gradient[o] / counts[o]) : gradient[o];
       gather_plane(g, out, dx.as<T>() + plane * inputs, [&](std::size_t, std::size_t o) { return share[o]; });
     });
   });

@@ -22,11 +22,11 @@ struct PoolGeometry {
 
 void max_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y);
 void average_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes, Tensor y);
-// dx is written whole.
+// dx is written whole. Without `divides` an average hands the whole of dy to each input.
 void max_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x, std::size_t planes,
                        ConstTensor dy, Tensor dx);
 void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, std::size_t planes, ConstTensor dy,
-                           Tensor dx);
+                           Tensor dx, bool divides = true);
 
 // One tap of the innermost axis: outputs [first, last) read element output * stride + offset of an input row.
 struct PoolTap {

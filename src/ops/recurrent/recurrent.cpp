@@ -27,4 +27,19 @@ void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t) {
   });
 }
 
+void gate_slopes(const Exec& exec, const GateSlopes& task) {
+  with_element(task.sums[0].element, [&]<class T>() {
+    const auto kernel = exec.kernels.cell.of<T>().slopes[static_cast<std::size_t>(task.cell)];
+    for_ranges(exec, task.rows, task.units * gates_of(task.cell) * kCost, [&](std::size_t begin, std::size_t end) { kernel(task, begin, end); });
+  });
+}
+
+void cell_gap(const Exec& exec, const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t) {
+  with_element(task.dh.element, [&]<class T>() {
+    const auto kernel = exec.kernels.cell.of<T>().gap[static_cast<std::size_t>(task.shape.cell)];
+    for_ranges(exec, task.shape.batch, task.shape.units * gates_of(task.shape.cell),
+               [&](std::size_t begin, std::size_t end) { kernel(task, slopes, carry, t, begin, end); });
+  });
+}
+
 }  // namespace loom

@@ -56,10 +56,26 @@ struct CellBackward {
 void cell_forward(const Exec& exec, const CellForward& task, std::size_t t);
 void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t);
 
+// Target propagation (engine L-64, L-65): how far h moves with the sum of each gate, the others fixed, at every step at once.
+struct GateSlopes {
+  CellKind cell = CellKind::RnnTanh;
+  std::size_t rows = 0, units = 0;
+  Tensor sums[kMaxGates];    // [B * T, H]: what the gates' activations saw
+  CellTrace trace;
+  double width[kMaxGates] = {};  // half that of each gate's secant; 0: the sign of the slope instead
+  Tensor slopes[kMaxGates];
+};
+void gate_slopes(const Exec& exec, const GateSlopes& task);
+// One step: the gap of h, dh + dy, times the slopes goes to dsums (gru's fourth: times r, or not with signs) and, times `carry`, to dstep;
+// dh is left at 0, or as it is past a sample's length. With signs the target of an rnn is kept in the range of its activation.
+void cell_gap(const Exec& exec, const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t);
+
 template <class T>
 struct CellKernels {  // samples [begin, end)
   void (*forward[kNumCells])(const CellForward& task, std::size_t t, std::size_t begin, std::size_t end);
   void (*backward[kNumCells])(const CellBackward& task, std::size_t t, std::size_t begin, std::size_t end);
+  void (*slopes[kNumCells])(const GateSlopes& task, std::size_t begin, std::size_t end);  // rows
+  void (*gap[kNumCells])(const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t, std::size_t begin, std::size_t end);
 };
 
 }  // namespace loom

@@ -143,10 +143,105 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
   }
 }
 
+template <class T, CellKind C>
+void slopes(const GateSlopes& task, std::size_t begin, std::size_t end) {
+  using V = Lanes<T>;
+  constexpr std::size_t kGates = gates_of(C);
+  const std::size_t first = begin * task.units, n = (end - begin) * task.units;
+  const auto at = [&](const Tensor& t) { return t.as<T>() + first; };
+  const bool secant = task.width[0] > 0;
+  const V one = splat(T{1});
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const auto gate = [&](std::size_t k) { return lanes.load(at(task.trace.gates[k]) + i); };
+    const auto leave = [&](std::size_t k, const V& v) { lanes.store(at(task.slopes[k]) + i, snap(v)); };
+    const auto sign = [&](const V& v) { return select(v < zeros<T>(), splat(T{-1}), one); };
+    // (f(a + w) - f(a - w)) / 2 w at the sum of gate k
+    const auto rise = [&](std::size_t k, auto&& f) {
+      const V a = lanes.load(at(task.sums[k]) + i), w = splat(static_cast<T>(task.width[k]));
+      return snap(snap(snap(f(a + w)) - snap(f(snap(a - w)))) / splat(static_cast<T>(2 * task.width[k])));
+    };
+    const auto logistic = [](const V& v) { return sigmoid(v); };
+    const auto squash = [](const V& v) { return tanh(v); };
+    const auto times = [](const V& p, const V& q) { return snap(p * q); };
+    if constexpr (C == CellKind::RnnTanh) {
+      leave(0, secant ? rise(0, squash) : one);
+    } else if constexpr (C == CellKind::RnnRelu) {
+      leave(0, secant ? rise(0, [](const V& v) { return max(v, zeros<T>()); }) : one);
+    } else if constexpr (C == CellKind::Lstm) {
+      const V in = gate(0), forget = gate(1), candidate = gate(2), out = gate(3);
+      const V before = lanes.load(at(task.trace.c_before) + i), squashed = lanes.load(at(task.trace.tanh_c) + i);
+      if (!secant) {
+        leave(0, sign(candidate)), leave(1, sign(before)), leave(2, one), leave(3, sign(squashed));
+      } else {
+        const V kept = times(forget, before), added = times(in, candidate);
+        leave(0, times(out, rise(0, [&](const V& v) { return tanh(snap(kept + times(snap(sigmoid(v)), candidate))); })));
+        leave(1, times(out, rise(1, [&](const V& v) { return tanh(snap(times(snap(sigmoid(v)), before) + added)); })));
+        leave(2, times(out, rise(2, [&](const V& v) { return tanh(snap(kept + times(in, snap(tanh(v))))); })));
+        leave(3, times(rise(3, logistic), squashed));
+      }
+    } else {
+      const V reset = gate(0), update = gate(1), candidate = gate(2), inner = gate(3);
+      const V away = snap(lanes.load(at(task.trace.h_before) + i) - candidate);
+      if (!secant) {
+        leave(0, sign(inner)), leave(1, sign(away)), leave(2, one);
+      } else {
+        const V fixed = snap(lanes.load(at(task.sums[2]) + i) - times(reset, inner)), open = snap(one - update);
+        leave(0, times(open, rise(0, [&](const V& v) { return tanh(snap(fixed + times(snap(sigmoid(v)), inner))); })));
+        leave(1, times(rise(1, logistic), away));
+        leave(2, times(open, rise(2, squash)));
+      }
+    }
+  });
+  static_assert(kGates <= kMaxGates);
+}
+
+template <class T, CellKind C>
+void gap(const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t, std::size_t begin, std::size_t end) {
+  using V = Lanes<T>;
+  constexpr std::size_t kGates = gates_of(C), kSums = C == CellKind::Gru ? 4 : kGates;
+  const std::size_t n = task.shape.units;
+  const bool secant = slopes.width[0] > 0;
+  const V factor = splat(static_cast<T>(carry));
+  for (std::size_t b = begin; b < end; ++b) {
+    const std::size_t row = b * task.shape.steps + t;
+    T* const dstep = task.dstep.row<T>(b);
+    if (!task.shape.valid(b, t)) {
+      for (std::size_t k = 0; k < kSums; ++k) zero_row(n, task.dsums[k].row<T>(row));
+      zero_row(n * kGates, dstep);
+      continue;
+    }
+    const T* const dy = task.dy == nullptr ? nullptr : static_cast<const T*>(task.dy) + row * task.dy_stride;
+    T* const dh = task.dh.row<T>(b);
+    for_lanes(n, [&](std::size_t i, auto lanes) {
+      V e = lanes.load(dh + i);
+      if (dy != nullptr) e = snap(e + lanes.load(dy + i));
+      if constexpr (kGates == 1) {
+        const V h = lanes.load(task.trace.gates[0].row<T>(row) + i);
+        const V low = splat(C == CellKind::RnnTanh ? T{-1} : T{0}), high = C == CellKind::RnnTanh ? splat(T{1}) : splat(static_cast<T>(1e30));
+        if (!secant) e = snap(min(max(e, snap(low - h)), snap(high - h)));
+      }
+      for (std::size_t k = 0; k < kGates; ++k) {
+        const V own = snap(e * lanes.load(slopes.slopes[k].row<T>(row) + i));
+        V inner = own;
+        if constexpr (C == CellKind::Gru)
+          if (k == 2) {
+            if (secant) inner = snap(own * lanes.load(task.trace.gates[0].row<T>(row) + i));
+            lanes.store(task.dsums[3].row<T>(row) + i, inner);
+          }
+        lanes.store(task.dsums[k].row<T>(row) + i, own);
+        lanes.store(dstep + k * n + i, snap(inner * factor));
+      }
+      lanes.store(dh + i, zeros<T>());
+    });
+  }
+}
+
 template <class T>
 constexpr CellKernels<T> kKernels = {
     {forward<T, CellKind::RnnTanh>, forward<T, CellKind::RnnRelu>, forward<T, CellKind::Lstm>, forward<T, CellKind::Gru>},
-    {backward<T, CellKind::RnnTanh>, backward<T, CellKind::RnnRelu>, backward<T, CellKind::Lstm>, backward<T, CellKind::Gru>}};
+    {backward<T, CellKind::RnnTanh>, backward<T, CellKind::RnnRelu>, backward<T, CellKind::Lstm>, backward<T, CellKind::Gru>},
+    {slopes<T, CellKind::RnnTanh>, slopes<T, CellKind::RnnRelu>, slopes<T, CellKind::Lstm>, slopes<T, CellKind::Gru>},
+    {gap<T, CellKind::RnnTanh>, gap<T, CellKind::RnnRelu>, gap<T, CellKind::Lstm>, gap<T, CellKind::Gru>}};
 
 }  // namespace
 

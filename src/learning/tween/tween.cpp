@@ -1,0 +1,474 @@
+#include "learning/tween/tween.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/fp_environment.h"
+#include "learning/names.h"
+#include "learning/tween/tween_feedback.h"
+#include "layers/link/link.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/for_rows.h"
+#include "ops/scalar_sums.h"
+
+namespace loom {
+namespace {
+
+constexpr double kMostDepth = 8;
+
+// 0, 1, ... of the choices.
+Result<std::size_t> choice(std::string_view what, const std::string& given, std::initializer_list<std::string_view> known) {
+  const std::vector<std::string_view> names(known);
+  return find_name(what, given, names);
+}
+
+Result<void> check(const TweenConfig& c) {
+  constexpr double kMost = 1e30;
+  const struct {
+    std::string_view key;
+    double value, low, high;
+  } ranges[] = {{"gradient_scale", c.gradient_scale, 0, kMost},     {"depth_scale_factor", c.depth_scale_factor, 0, kMost},
+                {"momentum", c.momentum, 0, 1},                     {"activation_clamp", c.activation_clamp, 0, kMost},
+                {"budget_threshold", c.budget_threshold, 0, 1},     {"weight_threshold", c.weight_threshold, 0, kMost},
+                {"slope_step", c.slope_step, 0, kMost},             {"feedback_noise", c.feedback_noise, 0, kMost},
+                {"feedback_learning_rate", c.feedback_learning_rate, 0, kMost}, {"output_step", c.output_step, 0, kMost},
+                {"learning_rate", c.learning_rate, 0, kMost}};
+  for (const auto& range : ranges) LOOM_TRY_VOID(check_range("tween", range.key, range.value, range.low, range.high));
+  return {};
+}
+
+}  // namespace
+
+class TweenSession::Watch final : public LayerWatch {
+ public:
+  explicit Watch(TweenSession& session) : session_(session) {}
+  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override { session_.after_forward(layer, x, y); }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) override { session_.after_backward(layer, dy, dx); }
+
+ private:
+  TweenSession& session_;
+};
+
+TweenSession::~TweenSession() = default;
+
+Result<void> TweenSession::set_rules() {
+  LOOM_TRY_VOID(check(config_));
+  LOOM_TRY(const std::size_t mode, choice("tween mode", config_.mode.empty() ? config_.use_chain_rule ? "chain" : "layerwise" : config_.mode,
+                                          {"chain", "layerwise|pure", "dtp"}));
+  LOOM_TRY(const std::size_t slope, choice("tween slope", config_.slope, {"secant", "sign"}));
+  LOOM_TRY(const std::size_t estimate, choice("tween estimate", config_.estimate, {"difference", "average"}));
+  LOOM_TRY(const std::size_t scale, choice("tween target_scale", config_.target_scale, {"none", "weight_sum"}));
+  chain_ = mode == 0, dtp_ = mode == 2;
+  rules_ = {slope == 0, config_.slope_step, scale == 1, estimate == 1, config_.weight_threshold, config_.activation_clamp, &branch_rate_};
+  return {};
+}
+
+Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, const TweenConfig& config, const NetworkSessionOptions& options) {
+  std::unique_ptr<TweenSession> s(new TweenSession);
+  s->network_ = &network, s->config_ = config;
+  LOOM_TRY_VOID(s->set_rules());
+  LOOM_TRY_VOID(s->collect());
+  LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
+  s->watch_ = std::make_unique<Watch>(*s);
+  NetworkSessionOptions inner = options;
+  inner.backward = true, inner.shared_gradients = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
+  if (!s->chain_ && !s->dtp_) inner.tween = &s->rules_;
+  if (s->dtp_) {
+    if (config.recompute_every > 0) return fail(Code::Unsupported, "tween: dtp needs every activation: recompute_every 0");
+    LOOM_TRY_VOID(s->prepare_dtp());
+    inner.targets = s->feedback_.get(), inner.shared_gradients = false;
+  }
+  LOOM_TRY(s->session_, NetworkSession::create(network, inner));
+  return s;
+}
+
+// Layers with their weights, cells that run, velocities at 0.
+Result<void> TweenSession::collect() {
+  std::optional<Error> error;
+  std::size_t slots = 0;
+  network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { slots = std::max(slots, w.slot() + 1); });
+  weights_.resize(slots);
+  network_->visit_weights([&](const std::string& path, Weight& w, const Layer&) {
+    if (error || w.role() == WeightRole::Statistic || w.is_frozen()) return;
+    WeightState& state = weights_[w.slot()];
+    if (auto ready = w.ensure_master(); !ready) return void(error = Error{ready.error().code, path + ": " + ready.error().message});
+    state.weight = &w, state.velocity = velocities_.size();
+    const Element element = w.master64().empty() ? Element::f32 : Element::f64;
+    auto memory = Buffer::create(w.elements() * bytes_of(element));
+    if (!memory) return void(error = std::move(memory).error());
+    state.memory = std::move(*memory);
+    velocities_.push_back({path, {state.memory.data(), 1, w.elements(), element}});
+    std::memset(state.memory.data(), 0, state.memory.size());
+    if (w.role() != WeightRole::Matrix || (w.dtype() != DType::binary && w.dtype() != DType::ternary)) return;
+    for (const float v : w.master()) state.limit = std::max(state.limit, 1.5 * std::fabs(static_cast<double>(v)));
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  for (std::size_t i = 0; i < network_->num_cells(); ++i) {
+    const Cell& cell = network_->cell(i);
+    if (!cell.layer) continue;
+    if (cell.runs()) executed_.push_back(cell.layer.get());
+    visit_layers(Network::path(i), *cell.layer, [&](const std::string& path, Layer& layer) {
+      LayerState state{path, {}, {}, &layer, layer.common.learning_rate_scale, layer.common.trainable};
+      layer.visit_all_weights([&](Weight& w) {
+        if (w.slot() >= weights_.size() || weights_[w.slot()].weight == nullptr || w.is_frozen()) return;
+        state.weights.push_back(w.slot()), state.named.push_back(&w);
+      });
+      layer_index_[&layer] = layers_.size();
+      layers_.push_back(std::move(state));
+    });
+  }
+  // A weight that several layers name, or that links lead to, may be met more than once in a step.
+  std::vector<std::size_t> owners(weights_.size());
+  for (const LayerState& state : layers_)
+    for (const std::size_t slot : state.weights) weights_[slot].is_shared |= owners[slot]++ > 0;
+  for (const LayerState& state : layers_) {
+    const Link* link = state.layer->as_link();
+    if (link == nullptr || link->target() == nullptr) continue;
+    visit_layers("", *link->target(), [&](const std::string&, Layer& layer) {
+      if (const auto found = layer_index_.find(&layer); found != layer_index_.end())
+        for (const std::size_t slot : layers_[found->second].weights) weights_[slot].is_shared = true;
+    });
+  }
+  for (WeightState& weight : weights_)
+    if (weight.is_shared) {
+      LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
+    }
+  return {};
+}
+
+Result<ConstView> TweenSession::forward(const ConstView& x, const PassExtras& extras) {
+  stage_ = Stage::None;
+  uses_.clear();
+  step_ = extras.step;
+  LOOM_TRY(output_, session_->forward(x, extras));
+  stage_ = Stage::Forward;
+  return output_;
+}
+
+// A session that runs segments again repeats their records; the old ones have been used by then.
+void TweenSession::after_forward(const Layer& layer, const ConstView& x, const ConstView& y) {
+  const auto found = layer_index_.find(&layer);
+  if (found == layer_index_.end()) return;
+  uses_.push_back({found->second, x, y, false, 1, {}, {}, y.shape});
+}
+
+// e = t_n - y_n, in memory of its own: the arena's tensors are in use.
+Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
+  const Loss& loss = target.loss != nullptr ? *target.loss : *mse_;
+  const std::size_t bytes = output_.shape.elements() * bytes_of(output_.element);
+  if (gap_memory_.size() < bytes) {
+    LOOM_TRY(gap_memory_, Buffer::create(bytes));
+  }
+  const std::size_t scratch = 4096 + output_.shape.rows() * (output_.shape.rows() + 3 * output_.shape.cols() + 3) * 8 * (loss.name() == "contrastive") +
+                              output_.shape.rows() * 16;
+  if (arena_.size() < scratch) {
+    LOOM_TRY(arena_, Arena::create(scratch));
+  }
+  arena_.rewind(0);
+  const View gap{gap_memory_.data(), output_.shape, output_.element};
+  const Exec exec = session_->exec_with(arena_);
+  LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};
+  LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
+  loss_ = value.value;
+  if (!std::isfinite(value.value)) return fail(Code::NonFinite, "tween: the loss is {}", value.value);
+  const double size = loss.by_element() ? -value.count / 2 : -value.count;
+  scale(exec, gap, dtp_ ? -config_.output_step : size, gap);
+  return ConstView(gap);
+}
+
+Result<void> TweenSession::run(const TweenTarget& target) {
+  if (stage_ != Stage::Forward) return fail(Code::InvalidState, "tween: targets follow a forward");
+  const FpEnvironment environment;
+  stage_ = Stage::None;
+  LOOM_TRY(const ConstView gap, output_gap_of(target));
+  session_->gradients().clear();
+  error_.reset();
+  current_ = executed_.size(), branch_rate_ = 1;
+  metrics_.clear(), order_.clear();
+  if (dtp_) LOOM_TRY_VOID(feedback_->train(session_->exec_with(arena_), step_));
+  auto dx = session_->backward(gap);
+  if (!dx) return tl::make_unexpected(std::move(dx).error());
+  input_gap_ = *dx;
+  if (error_) return tl::make_unexpected(*std::move(error_));
+  return {};
+}
+
+void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) {
+  static_cast<void>(dx);
+  const auto found = layer_index_.find(&layer);
+  if (found == layer_index_.end() || error_) return;
+  std::size_t u = uses_.size();
+  while (u > 0 && (uses_[u - 1].done || uses_[u - 1].layer != found->second)) --u;
+  if (u-- == 0) return;
+  Use& use = uses_[u];
+  use.done = true, use.branch_rate = branch_rate_;
+  metrics_.resize(std::max(metrics_.size(), uses_.size()));
+  const bool is_cell = current_ > 0 && executed_[current_ - 1] == &layer;
+  metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1, metrics_[u].is_cell = is_cell;
+  order_.push_back(u);
+  const LayerState& state = layers_[use.layer];
+  if (is_cell) --current_;
+  if (dtp_) return measure(u, dy);  // the optimiser takes all weights at once
+  std::vector<const void*> products;
+  for (const Weight* w : state.named) products.push_back(session_->gradients().written(*w) ? session_->gradients().of(*w) : nullptr);
+  if (fused_) {
+    measure(u, dy);
+    if (auto finite = check_products(u, products); !finite) return void(error_ = std::move(finite).error());
+    move(u, products);
+  } else {
+    const auto held = [](const void* from, std::size_t bytes) {
+      const auto* first = static_cast<const std::byte*>(from);
+      return first == nullptr ? std::vector<std::byte>() : std::vector<std::byte>(first, first + bytes);
+    };
+    use.gap = held(dy.data, dy.shape.elements() * bytes_of(dy.element)), use.gap_shape = dy.shape;
+    for (std::size_t i = 0; i < products.size(); ++i) use.products.push_back(held(products[i], state.named[i]->elements() * bytes_of(dy.element)));
+  }
+  for (const Weight* w : state.named) session_->gradients().clear(*w);
+}
+
+// W-40, W-41. In chain mode a hidden target lies gradient_scale along the gradient, within the clamp.
+void TweenSession::measure(std::size_t u, const ConstView& gap) {
+  TweenUse& to = metrics_[u];
+  const bool is_output = to.is_cell && to.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
+  const ConstView& y = uses_[u].y;
+  const Agreement a = agreement(session_->exec_with(arena_), y, gap, scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0);
+  to.budget = a.budget();
+  to.gap = std::sqrt(a.gap / static_cast<double>(y.shape.elements()));
+  to.skipped = to.budget < config_.budget_threshold;
+  if (is_output) output_gap_ = to.gap;
+}
+
+double TweenSession::rate_of(const Use& use, const TweenUse& metrics, const Weight& weight) const {
+  const LayerState& state = layers_[use.layer];
+  double depth = 1;
+  if (chain_ || config_.depth_scale_layerwise)
+    depth = std::min(whole_power(config_.depth_scale_factor, executed_.size() - 1 - metrics.cell), kMostDepth);
+  const double rate = rate_ * depth * (0.5 + 0.5 * metrics.budget) * state.rate_scale * use.branch_rate;
+  if (chain_) return rate / static_cast<double>(output_.shape.rows());
+  const double factor = weight.role() == WeightRole::Adapter ? 1 : state.layer->tween_factor(weight);
+  return rate * factor / static_cast<double>(state.layer->tween_rows(use.x.shape, use.y.shape));
+}
+
+Result<void> TweenSession::check_products(std::size_t u, std::span<const void* const> products) const {
+  const LayerState& state = layers_[uses_[u].layer];
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    if (products[i] == nullptr) continue;
+    const std::size_t n = state.named[i]->elements();
+    // Something is not finite exactly when this is not.
+    const double zero = with_element(output_.element, [&]<class T>() {
+      T lanes[16] = {};
+      for (std::size_t k = 0; k < n; ++k) lanes[k % 16] += static_cast<const T*>(products[i])[k] * T{0};
+      T sum = 0;
+      for (const T lane : lanes) sum += lane;
+      return static_cast<double>(sum);
+    });
+    if (zero != 0 || !std::isfinite(metrics_[u].gap))
+      return fail(Code::NonFinite, "tween: {}: the update of {} is not finite", state.path, state.named[i]->name());
+  }
+  return {};
+}
+
+void TweenSession::move(std::size_t u, std::span<const void* const> products) {
+  const Use& use = uses_[u];
+  const LayerState& state = layers_[use.layer];
+  TweenUse& to = metrics_[u];
+  if (to.skipped || !state.trainable) return;
+  double squares = 0;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    if (products[i] == nullptr) continue;
+    WeightState& weight = weights_[state.weights[i]];
+    const double factor = rate_of(use, to, *state.named[i]);
+    if (!weight.is_shared) {
+      const double norm = update(weight, products[i], factor);
+      squares += norm * norm;
+      continue;
+    }
+    const std::size_t n = weight.weight->elements();
+    with_element(output_.element, [&]<class G>() {
+      with_element(velocities_[weight.velocity].values.element, [&]<class T>() {
+        T* const sum = reinterpret_cast<T*>(weight.pending.data());
+        const G* const g = static_cast<const G*>(products[i]);
+        const bool first = !weight.moves;
+        for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
+          for (std::size_t k = at; k < at + count; ++k)
+            sum[k] = snap_one((first ? T{0} : sum[k]) + snap_one(static_cast<T>(factor) * static_cast<T>(g[k])));
+        });
+      });
+    });
+    weight.moves = true, weight.last_use = u;
+  }
+  to.update_norm = std::sqrt(squares);
+}
+
+void TweenSession::finish_shared() {
+  for (WeightState& weight : weights_) {
+    if (!weight.moves) continue;
+    weight.moves = false;
+    TweenUse& to = metrics_[weight.last_use];
+    const double norm = update(weight, nullptr, 1);
+    to.update_norm = std::sqrt(to.update_norm * to.update_norm + norm * norm);
+  }
+}
+
+// Without products what a shared weight's uses have given.
+double TweenSession::update(WeightState& weight, const void* products, double factor) {
+  if (error_) return 0;
+  Weight& w = *weight.weight;
+  const std::size_t n = w.elements(), pieces = (n + 1023) / 1024;
+  const Element master = velocities_[weight.velocity].values.element;
+  if (next_.size() < n * bytes_of(master) || norms_.size() < pieces * sizeof(double)) {
+    auto next = Buffer::create(n * bytes_of(master));
+    auto norms = Buffer::create(pieces * sizeof(double));
+    if (!next || !norms) return error_ = Error{Code::OutOfMemory, "tween: no memory for an update"}, 0.0;
+    next_ = std::move(*next), norms_ = std::move(*norms);
+  }
+  auto* const norms = reinterpret_cast<double*>(norms_.data());
+  const auto run = [&]<class T, class G>(const T* from, const G* g) {
+    T *const v = reinterpret_cast<T*>(weight.memory.data()), *const to = reinterpret_cast<T*>(next_.data());
+    const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
+    const T limit = static_cast<T>(weight.limit);
+    for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
+      for (std::size_t i = at; i < at + count; ++i) {
+        v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
+        const T next = snap_one(from[i] + v[i]);
+        to[i] = limit > 0 && next > limit ? limit : limit > 0 && next < -limit ? -limit : next;
+      }
+      norms[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[at + i]) * static_cast<double>(v[at + i]); });
+    });
+    double squares = 0;
+    for (std::size_t piece = 0; piece < pieces; ++piece) squares += norms[piece];
+    if (squares == 0) return 0.0;
+    if (auto set = w.set(std::span<const T>(to, n)); !set)
+      error_ = Error{set.error().code, "tween: " + velocities_[weight.velocity].path + ": " + set.error().message};
+    return std::sqrt(squares);
+  };
+  return with_element(master, [&]<class T>() {
+    const T* from;
+    if constexpr (sizeof(T) == 8)
+      from = w.master64().data();
+    else
+      from = w.master().data();
+    if (products == nullptr) return run(from, reinterpret_cast<const T*>(weight.pending.data()));
+    return output_.element == Element::f64 ? run(from, static_cast<const double*>(products)) : run(from, static_cast<const float*>(products));
+  });
+}
+
+Result<void> TweenSession::step(const TweenTarget& target, double learning_rate) {
+  LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
+  fused_ = true, rate_ = learning_rate;
+  auto done = run(target);
+  fused_ = false;
+  if (done && dtp_) done = optimise();
+  if (done) finish_shared();
+  for (WeightState& weight : weights_) weight.moves = false;
+  if (!done) return done;
+  if (error_) return tl::make_unexpected(*std::move(error_));
+  if (config_.recompute_every > 0) std::ranges::stable_sort(metrics_, {}, &TweenUse::cell);
+  return {};
+}
+
+Result<void> TweenSession::backward(const TweenTarget& target) {
+  if (config_.recompute_every > 0 || dtp_) return fail(Code::InvalidState, "tween: with recompute_every or dtp a step is one call");
+  fused_ = false;
+  LOOM_TRY_VOID(run(target));
+  stage_ = Stage::Targets;
+  return {};
+}
+
+Result<void> TweenSession::calculate_link_budgets() {
+  if (stage_ != Stage::Targets) return fail(Code::InvalidState, "tween: budgets follow the targets of backward()");
+  for (const std::size_t u : order_) measure(u, gap_of(u));
+  stage_ = Stage::Budgets;
+  return {};
+}
+
+ConstView TweenSession::gap_of(std::size_t use) const {
+  const Use& u = uses_[use];
+  return {u.gap.data(), u.gap_shape, output_.element};
+}
+
+Result<void> TweenSession::apply(double learning_rate) {
+  if (stage_ != Stage::Budgets) return fail(Code::InvalidState, "tween: updates follow calculate_link_budgets()");
+  LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
+  const FpEnvironment environment;
+  stage_ = Stage::None, rate_ = learning_rate;
+  const auto products_of = [&](std::size_t u) {
+    std::vector<const void*> products;
+    for (const auto& held : uses_[u].products) products.push_back(held.empty() ? nullptr : held.data());
+    return products;
+  };
+  for (const std::size_t u : order_) LOOM_TRY_VOID(check_products(u, products_of(u)));
+  for (const std::size_t u : order_) move(u, products_of(u));
+  finish_shared();
+  if (error_) return tl::make_unexpected(*std::move(error_));
+  return {};
+}
+
+Result<void> TweenSession::prepare_dtp() {
+  std::map<const Layer*, std::string> paths;
+  for (const LayerState& state : layers_)
+    if (!state.weights.empty()) paths[state.layer] = state.path;
+  const auto find = [this](const Layer& layer) -> std::optional<TweenFeedback::Seen> {
+    const auto index = layer_index_.find(&layer);
+    for (std::size_t u = uses_.size(); u-- > 0;)
+      if (!uses_[u].done && uses_[u].layer == index->second) return TweenFeedback::Seen{uses_[u].x, uses_[u].y};
+    return std::nullopt;
+  };
+  feedback_ = std::make_unique<TweenFeedback>(config_, network_->settings.seed, network_->settings.activations, std::move(paths), find);
+  LOOM_TRY(optimizer_, Optimizer::create(config_.optimizer));
+  std::vector<Parameter> parameters;
+  for (const TweenVelocity& v : velocities_) parameters.push_back({v.path, v.values.cols, v.values.element, false, 1});
+  for (const LayerState& state : layers_)
+    for (std::size_t i = 0; i < state.weights.size(); ++i) {
+      Parameter& parameter = parameters[weights_[state.weights[i]].velocity];
+      parameter.vector = state.named[i]->shape().rank() == 1, parameter.rate_scale = state.rate_scale;
+    }
+  return optimizer_->prepare(std::move(parameters));
+}
+
+// W-62: every cell's weights descend the mean over rows of |f(x) - t|^2; what no use above the threshold moved stays as it is.
+Result<void> TweenSession::optimise() {
+  std::vector<bool> moves(velocities_.size());
+  for (const std::size_t u : order_)
+    if (!metrics_[u].skipped && layers_[uses_[u].layer].trainable)
+      for (const std::size_t slot : layers_[uses_[u].layer].weights) moves[weights_[slot].velocity] = true;
+  std::vector<std::vector<double>> memory(2 * velocities_.size());
+  std::vector<Tensor> next(velocities_.size());
+  std::vector<ConstTensor> gradients(velocities_.size());
+  const double factor = -2 / static_cast<double>(output_.shape.rows());
+  for (const WeightState& state : weights_) {
+    if (state.weight == nullptr || !moves[state.velocity] || !session_->gradients().written(*state.weight)) continue;
+    const std::size_t v = state.velocity, n = state.weight->elements();
+    memory[2 * v].resize(n), memory[2 * v + 1].resize(n);
+    const Tensor to{memory[2 * v].data(), 1, n, velocities_[v].values.element}, g{memory[2 * v + 1].data(), 1, n, to.element};
+    with_element(to.element, [&]<class T>() {
+      if constexpr (sizeof(T) == 8)
+        std::ranges::copy(state.weight->master64(), to.as<T>());
+      else
+        std::ranges::copy(state.weight->master(), to.as<T>());
+      with_element(output_.element, [&]<class G>() {
+        const G* const product = static_cast<const G*>(session_->gradients().of(*state.weight));
+        for (std::size_t i = 0; i < n; ++i) g.as<T>()[i] = snap_one(static_cast<T>(factor) * static_cast<T>(product[i]));
+      });
+    });
+    next[v] = to, gradients[v] = g;
+  }
+  LOOM_TRY_VOID(optimizer_->step(session_->exec_with(arena_), next, gradients, rate_));
+  for (const WeightState& state : weights_) {
+    if (state.weight == nullptr || next[state.velocity].data == nullptr) continue;
+    const Tensor& to = next[state.velocity];
+    auto set = with_element(to.element, [&]<class T>() { return state.weight->set(std::span<const T>(to.as<T>(), to.cols)); });
+    if (!set) return at("tween: " + velocities_[state.velocity].path, std::move(set).error());
+  }
+  return {};
+}
+
+std::size_t TweenSession::bytes() const {
+  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + next_.size() + norms_.size();
+  for (const WeightState& weight : weights_) bytes += weight.memory.size() + weight.pending.size();
+  if (feedback_) bytes += feedback_->bytes();
+  return bytes;
+}
+
+}  // namespace loom

@@ -1,0 +1,199 @@
+#pragma once
+// Training by target propagation (engine 7; equations, options and figures in docs/tween.md). Every cell, children of containers too, is
+// given a target for its output and moves its own weights towards it.
+//   chain      gaps travel by the derivatives; cells near the input take larger steps, cells whose output disagrees with its target none
+//   layerwise  gaps travel by the rules of the kinds (layers/tween.h): no derivative is taken
+//   dtp        difference target propagation (Lee et al. 2015): gaps travel through learned feedback weights (tween_feedback.h)
+// Update of a weight (W-11): v = m v + (1 - m) r g, w += v, with g the mean product of the kind's rule, r = lr * depth * (0.5 + 0.5 budget);
+// nothing moves below the budget threshold. Shared weights sum what their uses give, later uses first, and move once (W-31).
+// Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "learning/loss.h"
+#include "learning/optimizer.h"
+#include "layers/tween.h"
+#include "network/network_session.h"
+
+namespace loom {
+
+// engine W-01, L-06, W-61.
+struct TweenConfig {
+  std::size_t batch_size = 0;      // 0: that of the data; read by trainers
+  bool use_chain_rule = true;      // the mode where `mode` is empty
+  double gradient_scale = 0.1;     // chain: targets lie this far along the gradient
+  double depth_scale_factor = 1.1; // rate per cell of distance from the output, at most 8 in all
+  double momentum = 0.9, learning_rate = 0.01;
+  double activation_clamp = 10;    // chain: of targets; else of gaps on their way down. 0: off
+  double budget_threshold = 0.2, weight_threshold = 0.01;
+  std::string estimate = "difference";  // or "average"
+  std::string mode;                     // "chain", "layerwise", "dtp"
+  std::string slope = "secant";         // or "sign"
+  double slope_step = 0.5;
+  std::string target_scale = "none";    // or "weight_sum"
+  bool depth_scale_layerwise = false;
+  // Above 0: forward keeps the inputs of every so many cells, and the step runs each of these segments again (less memory, one more forward).
+  std::size_t recompute_every = 0;
+  // dtp
+  std::size_t feedback_steps = 1;
+  double feedback_noise = 0.1, feedback_learning_rate = 0.01, output_step = 0.5;
+  OptimizerConfig optimizer;            // of both phases; its rate is the step's
+
+  static void fields(auto& self, auto&& visit) {
+    visit("batch_size", self.batch_size), visit("use_chain_rule", self.use_chain_rule), visit("gradient_scale", self.gradient_scale);
+    visit("depth_scale_factor", self.depth_scale_factor), visit("momentum", self.momentum), visit("learning_rate", self.learning_rate);
+    visit("activation_clamp", self.activation_clamp), visit("budget_threshold", self.budget_threshold);
+    visit("weight_threshold", self.weight_threshold), visit("estimate", self.estimate), visit("mode", self.mode), visit("slope", self.slope);
+    visit("slope_step", self.slope_step), visit("target_scale", self.target_scale), visit("depth_scale_layerwise", self.depth_scale_layerwise);
+    visit("recompute_every", self.recompute_every), visit("feedback_steps", self.feedback_steps), visit("feedback_noise", self.feedback_noise);
+    visit("feedback_learning_rate", self.feedback_learning_rate), visit("output_step", self.output_step);
+  }
+};
+
+// Keys as above; absent ones keep their defaults. UnknownKey; InvalidConfig for a value of the wrong type (ranges: TweenSession::create).
+Result<TweenConfig> tween_config_from_json(const Json& json);
+
+// What the output should be: a tensor of its shape, or what a loss asks for (W-10): y - (N / 2) dL/dy for losses per element (mse: the
+// tensor itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by one-hot - softmax), in every mode but dtp.
+struct TweenTarget {
+  ConstView values{};                        // the output's shape and element
+  std::span<const std::int64_t> classes{};   // in place of values, with a loss that takes them
+  const Loss* loss = nullptr;                // null: mse
+  std::span<const double> sample_weights{};
+};
+
+// One use of one layer in a step, in the order of execution; children stand before their container.
+struct TweenUse {
+  const std::string* path = nullptr;
+  std::size_t cell = 0;       // position among the executed cells of the grid
+  bool is_cell = false;       // that cell itself, no child
+  double gap = 0;             // sqrt(mean((t - a)^2))
+  double budget = 1;          // (cos(a, t) + 1) / 2
+  bool skipped = false;
+  double update_norm = 0;     // of what its weights moved by, 0 for a shared weight until its last use
+};
+
+struct TweenVelocity {
+  std::string path;  // of the weight
+  Tensor values;     // [1, elements] in the master's type; a checkpoint is read into it
+};
+
+class TweenFeedback;
+
+class TweenSession {
+ public:
+  // The network is prepared and initialised, and must outlive the session; no other session runs it during apply() and step(). InvalidConfig
+  // for a setting outside its range, UnknownName for a mode, slope, estimate or scale; Unsupported as of checkpoint_every.
+  static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config, const NetworkSessionOptions& options = {});
+  ~TweenSession();
+
+  // Bits of a plain forward. The result is valid until the next call.
+  Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
+
+  // After forward, the whole in one: a cell's weights move as soon as the target of its input is known, so that one gap and the products of
+  // one layer are held. ShapeMismatch, InvalidState without a forward; NonFinite names the weight, which then kept its value.
+  Result<void> step(const TweenTarget& target, double learning_rate);
+
+  // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0 and dtp.
+  Result<void> backward(const TweenTarget& target);
+  Result<void> calculate_link_budgets();
+  Result<void> apply(double learning_rate);
+  // After backward(): target less value of the network's input, and of the output of a use.
+  ConstView input_gap() const { return input_gap_; }
+  ConstView gap_of(std::size_t use) const;
+
+  const TweenConfig& config() const { return config_; }
+  std::span<const TweenUse> uses() const { return metrics_; }
+  double output_gap() const { return output_gap_; }
+  // Of the last step, for losses; 0 without one.
+  double loss() const { return loss_; }
+  std::span<TweenVelocity> velocities() { return velocities_; }
+  // dtp; null in other modes.
+  TweenFeedback* feedback() { return feedback_.get(); }
+  // dtp: the optimiser's state.
+  Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }
+  NetworkSession& session() { return *session_; }
+  // Memory beyond the weights: activations and scratch, products, velocities, feedback.
+  std::size_t bytes() const;
+
+ private:
+  class Watch;
+  struct LayerState {
+    std::string path;
+    std::vector<std::size_t> weights;  // slots
+    std::vector<const Weight*> named;  // the same, as the layer knows them
+    const Layer* layer = nullptr;
+    double rate_scale = 1;
+    bool trainable = true;
+  };
+  struct WeightState {
+    Weight* weight = nullptr;
+    std::size_t velocity = 0;
+    double limit = 0;        // of the master's entries (engine D-36); 0: none
+    Buffer memory, pending;  // velocity; what the uses of a shared weight have given so far
+    bool is_shared = false;  // several layers or uses move it: at the end of the step
+    bool moves = false;      // some use of this step was not skipped
+    std::size_t last_use = 0;
+  };
+  struct Use {
+    std::size_t layer = 0;
+    ConstView x, y;
+    bool done = false;
+    double branch_rate = 1;
+    std::vector<std::byte> gap;                    // held between the calls of backward() and apply()
+    std::vector<std::vector<std::byte>> products;  // likewise, by weight of the layer
+    Shape gap_shape;
+  };
+  enum class Stage { None, Forward, Targets, Budgets };
+
+  TweenSession() = default;
+  Result<void> set_rules();
+  Result<void> prepare_dtp();
+  Result<void> optimise();
+  Result<void> collect();
+  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx);
+  Result<void> run(const TweenTarget& target);
+  Result<ConstView> output_gap_of(const TweenTarget& target);
+  void measure(std::size_t use, const ConstView& gap);
+  double rate_of(const Use& use, const TweenUse& metrics, const Weight& weight) const;
+  Result<void> check_products(std::size_t use, std::span<const void* const> products) const;
+  void move(std::size_t use, std::span<const void* const> products);
+  void finish_shared();
+  // v = momentum v + (1 - momentum) factor g, w += v; the norm of v.
+  double update(WeightState& weight, const void* products, double factor);
+
+  Network* network_ = nullptr;
+  TweenConfig config_;
+  bool chain_ = true, dtp_ = false;
+  TweenRules rules_;
+  std::unique_ptr<Watch> watch_;
+  std::unique_ptr<TweenFeedback> feedback_;
+  std::optional<Optimizer> optimizer_;
+  std::unique_ptr<NetworkSession> session_;
+  std::optional<Loss> mse_;
+  Arena arena_;
+  Buffer gap_memory_, next_, norms_;           // output gap; a weight's next values and parts of the norm of its move
+  std::vector<LayerState> layers_;
+  std::map<const Layer*, std::size_t> layer_index_;
+  std::vector<WeightState> weights_;           // by slot
+  std::vector<TweenVelocity> velocities_;
+  std::vector<const Layer*> executed_;         // cells of the grid that run
+  std::vector<Use> uses_;
+  std::vector<TweenUse> metrics_;
+  std::vector<std::size_t> order_;             // uses as their backward passes were done
+  std::size_t current_ = 0;                    // executed cell whose backward pass runs, counted down
+  bool fused_ = false;
+  double rate_ = 0, branch_rate_ = 1, output_gap_ = 0, loss_ = 0;
+  ConstView output_, input_gap_;
+  std::uint32_t step_ = 0;                     // of the last forward
+  Stage stage_ = Stage::None;
+  std::optional<Error> error_;
+};
+
+}  // namespace loom

@@ -1,0 +1,47 @@
+#include "core/json.h"
+#include "learning/tween/tween.h"
+
+namespace loom {
+namespace {
+
+// One visit finds the key, sets it, and says what stood in the way.
+struct Reader {
+  const std::string& key;
+  const Json& value;
+  bool known = false, fits = true;
+
+  void operator()(std::string_view name, bool& to) { take(name, as_bool(value), to); }
+  void operator()(std::string_view name, double& to) { take(name, as_number(value), to); }
+  void operator()(std::string_view name, std::size_t& to) {
+    const auto number = as_number(value);
+    const bool whole = number && *number >= 0 && *number <= 0x1p53 && *number == static_cast<double>(static_cast<std::uint64_t>(*number));
+    take(name, whole ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt, to);
+  }
+  void operator()(std::string_view name, std::string& to) {
+    take(name, value.is_string() ? std::optional(value.get_ref<const std::string&>()) : std::nullopt, to);
+  }
+
+ private:
+  template <class T>
+  void take(std::string_view name, const std::optional<T>& given, T& to) {
+    if (name != key) return;
+    known = true, fits = given.has_value();
+    if (given) to = *given;
+  }
+};
+
+}  // namespace
+
+Result<TweenConfig> tween_config_from_json(const Json& json) {
+  if (!json.is_object()) return fail(Code::InvalidConfig, "tween: an object of settings expected");
+  TweenConfig config;
+  for (const auto& [key, value] : json.items()) {
+    Reader reader{key, value};
+    TweenConfig::fields(config, reader);
+    if (!reader.known) return fail(Code::UnknownKey, "tween: no setting is named \"{}\"", key.substr(0, 40));
+    if (!reader.fits) return fail(Code::InvalidConfig, "tween: {} has a value of another type or range", key);
+  }
+  return config;
+}
+
+}  // namespace loom

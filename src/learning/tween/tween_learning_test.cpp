@@ -1,0 +1,374 @@
+// That target propagation learns: gaps fall, small problems are solved, in low-bit types too.
+
+#include "core/philox.h"
+#include "learning/tween/tween_feedback.h"
+#include "learning/tween/tween_test.h"
+
+namespace loom {
+namespace {
+
+using namespace test;
+
+struct Kind {
+  std::string spec;
+  std::vector<std::size_t> input;
+  std::uint32_t ids = 0;
+  bool on_average = false;  // of the cases, not in each
+};
+
+// One row each; sequences of one step where a later step would undo what an earlier one does.
+std::vector<Kind> kinds() {
+  return {
+      {dense(5, 4), {1, 5}},
+      {dense(5, 4, "tanh"), {1, 5}},
+      {dense(5, 4, "leakyrelu"), {1, 5}},
+      {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"bias":true,"activation":"tanh"})", {1, 2, 5}},
+      {R"({"type":"cnn2","input_channels":2,"filters":4,"groups":2,"kernel_size":2,"stride":2})", {1, 2, 4, 4}},
+      {R"({"type":"cnn3","input_channels":2,"filters":2,"kernel_size":2})", {1, 2, 3, 3, 3}},
+      {R"({"type":"convtransposed1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"bias":true})", {1, 2, 4}},
+      {R"({"type":"convtransposed2","input_channels":2,"filters":2,"kernel_size":2})", {1, 2, 3, 3}},
+      {R"({"type":"convtransposed3","input_channels":2,"filters":2,"kernel_size":2})", {1, 2, 2, 2, 2}},
+      {R"({"type":"rnn","input_height":3,"output_height":4})", {1, 1, 3}},
+      {R"({"type":"lstm","input_height":3,"output_height":4})", {1, 1, 3}},
+      {R"({"type":"gru","input_height":3,"output_height":4})", {1, 1, 3}},
+      {R"({"type":"mha","d_model":8,"num_heads":2})", {1, 1, 8}},
+      {R"({"type":"mha","d_model":8,"num_heads":2,"num_kv_heads":1,"causal":false,"bias":true})", {1, 3, 8}, 0, true},
+      {R"({"type":"swiglu","input_height":4,"output_height":6,"bias":true})", {1, 4}},
+      {R"({"type":"rmsnorm","input_height":6})", {1, 6}},
+      {R"({"type":"layernorm","input_height":6})", {1, 6}},
+      {R"({"type":"groupnorm","input_height":6,"num_groups":2})", {1, 6, 2}},
+      {R"({"type":"batchnorm","input_height":6})", {1, 6}},
+      {R"({"type":"embedding","vocab_size":5,"embedding_dim":4})", {1, 1}, 5},
+      {R"({"type":"position_embedding","max_seq_len":4,"embedding_dim":3})", {1, 3, 3}},
+      {R"({"type":"kmeans","num_clusters":4,"input_height":5})", {1, 5}, 0, true},
+      {R"({"type":"kmeans","num_clusters":4,"input_height":5,"output_mode":"features"})", {1, 5}, 0, true},
+      {R"({"type":"lora","rank":2,"base_layer":{"type":"dense","input_height":5,"output_height":4}})", {1, 5}},
+      {R"({"type":"sequential","sequential_layers":[)" + dense(5, 6, "tanh") + "," + dense(6, 4) + "]}", {1, 5}, 0, true},
+      {R"({"type":"sequential","residual":true,"sequential_layers":[)" + dense(5, 6, "tanh") + "," + dense(6, 5) + "]}", {1, 5}, 0, true},
+      {R"({"type":"parallel","parallel_branches":[)" + dense(5, 3, "tanh") + "," + dense(5, 4) + "]}", {1, 5}},
+      {R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + dense(5, 4, "tanh") + "," + dense(5, 4) + "]}", {1, 5}},
+      {R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + dense(5, 4, "tanh") + "," + dense(5, 4) + "]}", {1, 5}},
+      {R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(5, 2) + R"(,"parallel_branches":[)" + dense(5, 4) + "," + dense(5, 4) + "]}", {1, 5}},
+      {R"({"type":"sequential","sequential_layers":[)" + dense(5, 4) + R"(,{"type":"softmax"}]})", {1, 5}, 0, true},
+      {R"({"type":"metacognition","meta_observed_layer":)" + dense(5, 4, "tanh") + "}", {1, 5}},
+  };
+}
+
+// |target - y| before and after one small update, for targets near y.
+template <class T>
+std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const TweenConfig& config) {
+  constexpr Element element = element_of<T>;
+  Network network = network_of({kind.spec}, kind.input, seed, element, sizeof(T) == 8 ? "float64" : "float32");
+  network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    if (w.role() == WeightRole::Statistic || w.role() == WeightRole::TypedVector) return;
+    std::vector<float> values = random_values(path + std::to_string(seed), w.elements(), 0.7);
+    ASSERT_TRUE(w.set(std::span<const float>(values)));
+  });
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const Shape shape = Shape::create(kind.input).value();
+  const RandomStream stream{seed, RandomDomain::Noise, 0, random_site(kind.spec)};
+  std::vector<T> x(shape.elements());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(kind.ids > 0 ? static_cast<double>(stream.below(i, kind.ids)) : number(stream, i));
+  auto y = session->forward({x.data(), shape, element});
+  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  const Shape out = y->shape;
+  std::vector<T> t(y->template as<T>(), y->template as<T>() + out.elements());
+  for (std::size_t i = 0; i < t.size(); ++i) t[i] += static_cast<T>(0.1 * number(stream, 1000 + i));
+  const auto distance = [&](const ConstView& from) {
+    double sum = 0;
+    for (std::size_t i = 0; i < t.size(); ++i) sum += std::pow(static_cast<double>(t[i]) - static_cast<double>(from.template as<T>()[i]), 2);
+    return std::sqrt(sum);
+  };
+  const double before = distance(*y);
+  EXPECT_TRUE(session->step({.values = {t.data(), out, element}}, 0.02));
+  y = session->forward({x.data(), shape, element});
+  return {before, distance(*y)};
+}
+
+TEST(Tween, W_24_one_small_update_closes_part_of_the_gap_of_every_kind) {
+  for (const Kind& kind : kinds())
+    for (const std::string slope : {"secant", "sign"}) {
+      SCOPED_TRACE(kind.spec + " " + slope);
+      TweenConfig config = layerwise();
+      config.slope = slope, config.momentum = 0, config.budget_threshold = 0;
+      double before = 0, after = 0;
+      for (std::uint64_t seed = 1; seed <= (kind.on_average ? 100 : 5); ++seed) {
+        const auto wide = one_update<double>(kind, seed, config);
+        before += wide.first, after += wide.second;
+        if (kind.on_average) continue;
+        EXPECT_LT(wide.second, wide.first) << seed;
+        const auto narrow = one_update<float>(kind, seed, config);
+        EXPECT_LT(narrow.second, narrow.first) << seed;
+      }
+      EXPECT_LT(after, before);
+    }
+}
+
+// Batches and sequences: G-73.
+TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
+  for (const std::string kind : {R"({"type":"rnn","input_height":8,"output_height":8})", R"({"type":"lstm","input_height":8,"output_height":8})",
+                                 R"({"type":"gru","input_height":8,"output_height":8})", R"({"type":"mha","d_model":8,"num_heads":2})"})
+    for (const std::string mode : {"chain", "layerwise"}) {
+      SCOPED_TRACE(kind + mode);
+      Network network = network_of({kind, dense(8, 8)}, {4, 9, 8});
+      TweenConfig config;
+      config.mode = mode;
+      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const std::vector<float> x = random_values("x", 288), t = random_values("t", 288, 0.3);
+      double first = 0, last = 0;
+      for (int i = 0; i < 300; ++i) {
+        LOOM_OK(session->forward({x.data(), Shape::of({4, 9, 8})}));
+        LOOM_OK(session->step({.values = {t.data(), Shape::of({4, 9, 8})}}, 0.2));
+        (i == 0 ? first : last) = session->output_gap();
+      }
+      EXPECT_LT(last, 0.9 * first);
+    }
+}
+
+TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
+  const std::string chain = R"({"type":"sequential","sequential_layers":[)" + dense(4, 6, "tanh") + "," + dense(6, 3) + "]}";
+  for (const std::string mode : {"chain", "layerwise"}) {
+    Network network = network_of({R"({"type":"parallel","parallel_branches":[)" + chain + "," + chain + "]}", dense(6, 2)}, {3, 4});
+    TweenConfig config;
+    config.mode = mode, config.budget_threshold = 0;
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    std::map<std::string, std::vector<float>> before;
+    network.visit_weights([&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
+    EXPECT_EQ(before.size(), 10u);
+    const std::vector<float> x = random_values("x", 12), t = random_values("t", 6);
+    LOOM_OK(session->forward({x.data(), Shape::of({3, 4})}));
+    LOOM_OK(session->step({.values = {t.data(), Shape::of({3, 2})}}, 0.1));
+    network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+      EXPECT_FALSE(std::ranges::equal(before[path], w.master())) << path;
+    });
+    std::vector<std::string> paths;
+    for (const TweenUse& use : session->uses()) paths.push_back(*use.path);
+    EXPECT_EQ(paths, (std::vector<std::string>{"layers.0.parallel_branches.0.sequential_layers.0", "layers.0.parallel_branches.0.sequential_layers.1",
+                                               "layers.0.parallel_branches.0", "layers.0.parallel_branches.1.sequential_layers.0",
+                                               "layers.0.parallel_branches.1.sequential_layers.1", "layers.0.parallel_branches.1", "layers.0", "layers.1"}));
+  }
+}
+
+// Two uses of one cell: the velocity is the sum of theirs, and moves the weight once.
+TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
+  Network network = network_of({dense(3, 3, "tanh"), R"({"type":"dense","is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0,"link_mode":"share"})"}, {2, 3});
+  TweenConfig config = layerwise();
+  config.budget_threshold = 0;
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const std::vector<float> x = random_values("x", 6), t = random_values("t", 6);
+  LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
+  LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 3})}}, 0.1));
+  std::size_t uses = 0, moved = 0;
+  for (const TweenUse& use : session->uses()) uses += *use.path == "layers.0", moved += *use.path == "layers.0" && use.update_norm > 0;
+  EXPECT_EQ(uses, 2u);
+  EXPECT_EQ(moved, 1u);
+}
+
+// Disabled and empty cells hand targets on.
+TEST(Tween, W_31_disabled_cells_copy_targets) {
+  std::string off = dense(4, 4);
+  off.insert(1, R"("is_disabled":true,)");
+  Network with = network_of({dense(3, 4, "tanh"), off, dense(4, 2)}, {2, 3}, 5);
+  const auto session = TweenSession::create(with, layerwise(), on_threads(1)).value();
+  const std::vector<float> x = random_values("x", 6), t = random_values("t", 4);
+  LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
+  LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 2})}}, 0.1));
+  EXPECT_EQ(session->uses().size(), 2u);
+  for (const TweenUse& use : session->uses()) EXPECT_GT(use.update_norm, 0) << *use.path;
+}
+
+double xor_right(const std::string& mode, std::uint64_t seed) {
+  Network network = network_of({dense(2, 16, "tanh"), dense(16, 1)}, {4, 2}, seed);
+  TweenConfig config;
+  config.mode = mode;
+  if (mode == "dtp") config.optimizer.name = "adam";
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const std::vector<float> x = {-1, -1, -1, 1, 1, -1, 1, 1}, t = {-1, 1, 1, -1};
+  double right = 0;
+  for (std::uint32_t i = 0; i < 1500 && (i % 100 != 0 || right < 4); ++i) {
+    const auto y = session->forward({x.data(), Shape::of({4, 2})}, at_step(i));
+    EXPECT_TRUE(y);
+    right = 0;
+    for (std::size_t k = 0; k < 4; ++k) right += (y->as()[k] > 0) == (t[k] > 0);
+    EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({4, 1})}}, mode == "dtp" ? 0.01 : 0.3));
+  }
+  return right;
+}
+
+TEST(Tween, G_77_W_60_W_62_xor_is_learned_in_every_mode_and_seed) {
+  for (const std::string mode : {"chain", "layerwise", "dtp"})
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) EXPECT_EQ(xor_right(mode, seed), 4) << mode << " " << seed;
+}
+
+// Ten clusters in 64 dimensions, 64-64-10.
+double blobs(const std::string& dtype, const std::string& mode) {
+  constexpr std::size_t kClasses = 10, kWidth = 64, kBatch = 50;
+  Network network = network_of({dense(kWidth, 64, "tanh"), dense(64, kClasses)}, {kBatch, kWidth}, 3, Element::f32, dtype);
+  TweenConfig config;
+  config.mode = mode;
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const Loss loss = Loss::create({.name = "softmax_crossentropy"}).value();
+  const std::vector<float> centers = random_values("centers", kClasses * kWidth);
+  const auto batch = [&](std::uint32_t step, std::vector<float>& x, std::vector<std::int64_t>& labels) {
+    const RandomStream stream{7, RandomDomain::Noise, step, 1};
+    x.resize(kBatch * kWidth), labels.resize(kBatch);
+    for (std::size_t r = 0; r < kBatch; ++r) {
+      labels[r] = static_cast<std::int64_t>(r % kClasses);
+      for (std::size_t i = 0; i < kWidth; ++i)
+        x[r * kWidth + i] = centers[(r % kClasses) * kWidth + i] + static_cast<float>(0.8 * number(stream, r * kWidth + i));
+    }
+  };
+  std::vector<float> x;
+  std::vector<std::int64_t> labels;
+  std::size_t right = 0;
+  for (std::uint32_t step = 0; step < 260; ++step) {
+    batch(step, x, labels);
+    const auto y = session->forward({x.data(), Shape::of({kBatch, kWidth})}, at_step(step));
+    EXPECT_TRUE(y);
+    if (step >= 240)
+      for (std::size_t r = 0; r < kBatch; ++r) {
+        const float* row = y->as() + r * kClasses;
+        right += std::max_element(row, row + kClasses) - row == labels[r];
+      }
+    EXPECT_TRUE(session->step({.classes = labels, .loss = &loss}, 0.1));
+  }
+  return static_cast<double>(right) / (20 * kBatch);
+}
+
+TEST(Tween, W_50_G_72_blobs_are_learned_in_low_bit_types) {
+  for (const std::string dtype : {"float32", "int8", "ternary", "binary"})
+    for (const std::string mode : {"layerwise", "chain"}) EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << mode;
+}
+
+// The output of a ternary network changes as soon as its masters have moved far enough.
+TEST(Tween, G_72_D_22_a_low_bit_network_sees_its_update) {
+  for (std::size_t type = 0; type < kNumTypes; ++type) {
+    const std::string dtype(name(static_cast<DType>(type)));
+    SCOPED_TRACE(dtype);
+    Network network = network_of({dense(16, 8)}, {4, 16}, 3, Element::f32, dtype);
+    const auto session = TweenSession::create(network, layerwise(), on_threads(1)).value();
+    const std::vector<float> x = random_values("x", 64), t = random_values("t", 32, 2);
+    auto y = session->forward({x.data(), Shape::of({4, 16})});
+    LOOM_OK(y);
+    const std::vector<float> before(y->as(), y->as() + 32);
+    double first = 0;
+    for (int i = 0; i < 30; ++i) {
+      LOOM_OK(session->step({.values = {t.data(), Shape::of({4, 8})}}, 0.5));
+      if (i == 0) first = session->output_gap();
+      y = session->forward({x.data(), Shape::of({4, 16})});
+    }
+    EXPECT_FALSE(std::equal(before.begin(), before.end(), y->as()));
+    LOOM_OK(session->step({.values = {t.data(), Shape::of({4, 8})}}, 0.5));
+    EXPECT_LT(session->output_gap(), first);
+  }
+}
+
+// Segments that run again give the bits of a step that kept everything, in less memory.
+TEST(Tween, T_80_W_03_recomputed_segments_give_the_same_bits_in_less_memory) {
+  std::vector<std::string> cells = {dense(32, 32, "tanh")};
+  for (int i = 0; i < 19; ++i) cells.push_back(i % 4 == 3 ? R"({"type":"dropout","rate":0.1})" : dense(32, 32, "tanh"));
+  for (const std::string mode : {"chain", "layerwise"}) {
+    std::string bits;
+    std::size_t most = 0;
+    for (const std::size_t every : {0, 1, 3, 50}) {
+      Network network = network_of(cells, {64, 32});
+      TweenConfig config;
+      config.mode = mode, config.recompute_every = every;
+      const auto session = TweenSession::create(network, config, on_threads(2, false)).value();
+      const std::vector<float> x = random_values("x", 2048), t = random_values("t", 2048);
+      std::string now;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        LOOM_OK(session->forward({x.data(), Shape::of({64, 32})}, at_step(step, true)));
+        LOOM_OK(session->step({.values = {t.data(), Shape::of({64, 32})}}, 0.1));
+        for (const TweenUse& use : session->uses()) now += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
+      }
+      now += hash_of(network);
+      if (every == 0) bits = now, most = session->bytes();
+      EXPECT_EQ(now, bits) << every;
+      if (every == 3) {
+        EXPECT_LT(session->bytes(), 0.8 * static_cast<double>(most));
+      }
+    }
+  }
+}
+
+// W-61: the inverse comes nearer to what it should undo.
+TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
+  Network network = network_of({R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
+                                R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
+                               {8, 2, 6});
+  std::size_t weights = 0;
+  network.visit_weights([&](const std::string&, Weight&, Layer&) { ++weights; });
+  TweenConfig config;
+  config.mode = "dtp", config.feedback_learning_rate = 0.05, config.feedback_steps = 2;
+  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const std::vector<float> x = random_values("x", 96), t = random_values("t", 16);
+  double first = 0, last = 0;
+  for (std::uint32_t step = 0; step < 200; ++step) {
+    LOOM_OK(session->forward({x.data(), Shape::of({8, 2, 6})}, at_step(step)));
+    LOOM_OK(session->step({.values = {t.data(), Shape::of({8, 2})}}, 0.01));
+    (step == 0 ? first : last) = session->loss();
+  }
+  EXPECT_LT(last, 0.7 * first);
+  std::vector<std::string> paths;
+  session->feedback()->visit_weights([&](const std::string& path, Weight&) { paths.push_back(path); });
+  EXPECT_EQ(paths, (std::vector<std::string>{"layers.0.feedback.weight", "layers.0.feedback.bias", "layers.2.feedback.weight", "layers.2.feedback.bias",
+                                             "layers.3.feedback.weight", "layers.3.feedback.bias"}));
+  std::size_t after = 0;
+  network.visit_weights([&](const std::string&, Weight&, Layer&) { ++after; });
+  EXPECT_EQ(after, weights);
+}
+
+// G-75: no setting is without effect.
+TEST(Tween, G_75_every_setting_changes_the_result) {
+  const auto run = [](auto&& change, const std::string& mode) {
+    Network network = network_of({dense(6, 8, "tanh"), dense(8, 8, "silu"), dense(8, 4)}, {5, 6});
+    network.visit_weights([](const std::string& path, Weight& w, Layer&) {
+      if (path != "layers.1.weight") return;
+      std::vector<float> v(w.master().begin(), w.master().end());
+      for (std::size_t i = 0; i < v.size(); i += 8) v[i] = 0.002f;  // a weak path
+      ASSERT_TRUE(w.set(std::span<const float>(v)));
+    });
+    TweenConfig config;
+    config.mode = mode;
+    change(config);
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 3);
+    std::string bits;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
+      EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.5));
+    }
+    return hash_of(network);
+  };
+  const auto same = [](TweenConfig&) {};
+  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+    const std::string plain = run(same, mode);
+    EXPECT_EQ(run(same, mode), plain);
+    const auto differs = [&](const char* what, auto&& change) { EXPECT_NE(run(change, mode), plain) << mode << " " << what; };
+    differs("budget_threshold", [](TweenConfig& c) { c.budget_threshold = 1; });
+    if (mode != "dtp") differs("momentum", [](TweenConfig& c) { c.momentum = 0.5; });
+    if (mode == "chain") {
+      differs("gradient_scale", [](TweenConfig& c) { c.gradient_scale = 1; });
+      differs("depth_scale_factor", [](TweenConfig& c) { c.depth_scale_factor = 1.5; });
+      differs("activation_clamp", [](TweenConfig& c) { c.activation_clamp = 0.05; });
+    } else if (mode == "layerwise") {
+      differs("activation_clamp", [](TweenConfig& c) { c.activation_clamp = 0.1; });
+      differs("weight_threshold", [](TweenConfig& c) { c.weight_threshold = 0.5; });
+      differs("estimate", [](TweenConfig& c) { c.estimate = "average"; });
+      differs("slope", [](TweenConfig& c) { c.slope = "sign"; });
+      differs("slope_step", [](TweenConfig& c) { c.slope_step = 0.25; });
+      differs("target_scale", [](TweenConfig& c) { c.target_scale = "weight_sum"; });
+      differs("depth_scale_layerwise", [](TweenConfig& c) { c.depth_scale_layerwise = true; });
+    } else {
+      differs("feedback_steps", [](TweenConfig& c) { c.feedback_steps = 2; });
+      differs("feedback_noise", [](TweenConfig& c) { c.feedback_noise = 0.5; });
+      differs("feedback_learning_rate", [](TweenConfig& c) { c.feedback_learning_rate = 0.1; });
+      differs("output_step", [](TweenConfig& c) { c.output_step = 1; });
+      differs("optimizer", [](TweenConfig& c) { c.optimizer.name = "adam"; });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,315 @@
+// Target propagation against engine 7.
+
+#include "learning/tween/tween_test.h"
+
+#include "backend/cpu/isa.h"
+
+namespace loom {
+namespace {
+
+using namespace test;
+
+NetworkSessionOptions with(int threads, std::optional<Isa> isa = std::nullopt) { return {.threads = threads, .isa = isa}; }
+
+struct Step {
+  std::vector<float> x, target;
+  Shape shape;
+};
+
+// A step of a golden layer towards random values.
+Result<Step> golden_step(const GoldenLayer& c, const Network& network) {
+  LOOM_TRY(const Shape shape, Shape::create(c.input));
+  LOOM_TRY(const Shape out, network.output_shape(shape, 0, network.num_cells()));
+  return Step{golden_input(c), random_values(std::string(c.name) + "/t", out.elements()), shape};
+}
+
+PassExtras extras_of(const GoldenLayer& c) {
+  PassExtras extras;
+  extras.training = c.training, extras.step = 3;
+  return extras;
+}
+
+TEST(Tween, W_03_calls_out_of_order_and_bad_targets_are_errors) {
+  Network network = network_of({dense(3, 2)}, {4, 3});
+  const auto session = TweenSession::create(network, {}, with(1)).value();
+  const std::vector<float> x = random_values("x", 12), t = random_values("t", 8);
+  const TweenTarget target{.values = {t.data(), Shape::of({4, 2})}};
+  EXPECT_EQ(session->backward(target).error().code, Code::InvalidState);
+  EXPECT_EQ(session->calculate_link_budgets().error().code, Code::InvalidState);
+  EXPECT_EQ(session->apply(0.1).error().code, Code::InvalidState);
+  LOOM_OK(session->forward({x.data(), Shape::of({4, 3})}));
+  EXPECT_EQ(session->apply(0.1).error().code, Code::InvalidState);
+  EXPECT_EQ(session->step({.values = {t.data(), Shape::of({2, 4})}}, 0.1).error().code, Code::ShapeMismatch);
+  LOOM_OK(session->forward({x.data(), Shape::of({4, 3})}));
+  LOOM_OK(session->backward(target));
+  EXPECT_EQ(session->backward(target).error().code, Code::InvalidState);
+  LOOM_OK(session->calculate_link_budgets());
+  LOOM_OK(session->apply(0.1));
+  EXPECT_EQ(session->step(target, 0.1).error().code, Code::InvalidState);
+}
+
+TEST(Tween, W_01_settings_outside_their_range_and_unknown_names_are_errors) {
+  Network network = network_of({dense(3, 2)}, {4, 3});
+  const auto code = [&](auto&& change) {
+    TweenConfig config;
+    change(config);
+    const auto session = TweenSession::create(network, config, with(1));
+    return session ? std::optional<Code>() : std::optional<Code>(session.error().code);
+  };
+  EXPECT_EQ(code([](TweenConfig& c) { c.mode = "sideways"; }), Code::UnknownName);
+  EXPECT_EQ(code([](TweenConfig& c) { c.slope = "steep"; }), Code::UnknownName);
+  EXPECT_EQ(code([](TweenConfig& c) { c.estimate = "guess"; }), Code::UnknownName);
+  EXPECT_EQ(code([](TweenConfig& c) { c.target_scale = "all"; }), Code::UnknownName);
+  EXPECT_EQ(code([](TweenConfig& c) { c.momentum = 1.5; }), Code::InvalidConfig);
+  EXPECT_EQ(code([](TweenConfig& c) { c.activation_clamp = -1; }), Code::InvalidConfig);
+  EXPECT_EQ(code([](TweenConfig&) {}), std::nullopt);
+}
+
+TEST(Tween, W_01_settings_from_json) {
+  const auto config = tween_config_from_json(parse_json(R"({"mode":"layerwise","momentum":0.5,"recompute_every":3,"use_chain_rule":false})").value());
+  LOOM_OK(config);
+  EXPECT_EQ(config->mode, "layerwise");
+  EXPECT_EQ(config->momentum, 0.5);
+  EXPECT_EQ(config->recompute_every, 3u);
+  EXPECT_FALSE(config->use_chain_rule);
+  EXPECT_EQ(tween_config_from_json(parse_json(R"({"momemtum":0.5})").value()).error().code, Code::UnknownKey);
+  for (const char* bad : {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", R"({"mode":3})", "[]"})
+    EXPECT_EQ(tween_config_from_json(parse_json(bad).value()).error().code, Code::InvalidConfig) << bad;
+}
+
+// W[o, i] += lr (0.5 + 0.5 budget) (1 - momentum) mean_r x e, with x, e and the budget by hand.
+TEST(Tween, G_71_L_21_update_of_a_dense_cell_by_hand) {
+  Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
+  Weight* weight = nullptr;
+  network.visit_weights([&](const std::string&, Weight& w, Layer&) { weight = &w; });
+  const std::vector<float> before(weight->master().begin(), weight->master().end());
+  TweenConfig config = layerwise();
+  config.momentum = 0, config.budget_threshold = 0;
+  const auto session = TweenSession::create(network, config, with(1)).value();
+  const std::vector<float> x = random_values("x", 6), t = random_values("t", 10);
+  const auto y = session->forward({x.data(), Shape::of({2, 3})});
+  LOOM_OK(y);
+  const std::vector<float> out(y->as(), y->as() + 10);
+  LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 5})}}, 0.5));
+  double at = 0, aa = 0, tt = 0, gap = 0;
+  for (std::size_t i = 0; i < 10; ++i) at += out[i] * t[i], aa += out[i] * out[i], tt += t[i] * t[i], gap += (t[i] - out[i]) * (t[i] - out[i]);
+  const double budget = (at / std::sqrt(aa * tt) + 1) / 2;
+  ASSERT_EQ(session->uses().size(), 1u);
+  EXPECT_NEAR(session->uses()[0].budget, budget, 1e-6);
+  EXPECT_NEAR(session->uses()[0].gap, std::sqrt(gap / 10), 1e-6);
+  EXPECT_NEAR(session->output_gap(), std::sqrt(gap / 10), 1e-6);
+  double norm = 0;
+  for (std::size_t o = 0; o < 5; ++o)
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double mean = (x[i] * (t[o] - out[o]) + x[3 + i] * (t[5 + o] - out[5 + o])) / 2, move = 0.5 * (0.5 + 0.5 * budget) * mean;
+      EXPECT_NEAR(weight->master()[o * 3 + i], before[o * 3 + i] + move, 1e-6) << o << " " << i;
+      norm += move * move;
+    }
+  EXPECT_NEAR(session->uses()[0].update_norm, std::sqrt(norm), 1e-6);
+}
+
+// The target of the hidden layer, by hand: tx = x + sum_o W e, weak paths and both scales.
+TEST(Tween, W_20_W_21_W_22_the_target_of_an_input_by_hand) {
+  for (const std::string scale : {"none", "weight_sum"})
+    for (const std::string estimate : {"difference", "average"}) {
+      SCOPED_TRACE(scale + " " + estimate);
+      Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
+      Weight* weight = nullptr;
+      network.visit_weights([&](const std::string&, Weight& w, Layer&) { weight = &w; });
+      std::vector<float> w(weight->master().begin(), weight->master().end());
+      for (std::size_t o = 0; o < 5; ++o) w[o * 3 + 1] = 0.0015f;  // |W| sums to less than the threshold
+      LOOM_OK(weight->set(std::span<const float>(w)));
+      TweenConfig config = layerwise();
+      config.target_scale = scale, config.estimate = estimate;
+      const auto session = TweenSession::create(network, config, with(1)).value();
+      const std::vector<float> x = random_values("x", 6), t = random_values("t", 10);
+      const auto y = session->forward({x.data(), Shape::of({2, 3})});
+      LOOM_OK(y);
+      const std::vector<float> out(y->as(), y->as() + 10);
+      LOOM_OK(session->backward({.values = {t.data(), Shape::of({2, 5})}}));
+      for (std::size_t r = 0; r < 2; ++r)
+        for (std::size_t i = 0; i < 3; ++i) {
+          double pull = 0, size = 0, target = 0;
+          for (std::size_t o = 0; o < 5; ++o) {
+            pull += w[o * 3 + i] * (t[r * 5 + o] - out[r * 5 + o]);
+            target += w[o * 3 + i] * t[r * 5 + o];
+            size += std::fabs(w[o * 3 + i]);
+          }
+          const double gap = i == 1 ? 0 : estimate == "average" ? target / size - x[r * 3 + i] : scale == "none" ? pull : pull / size;
+          EXPECT_NEAR(session->input_gap().as()[r * 3 + i], gap, 2e-6) << r << " " << i;
+        }
+    }
+}
+
+// L-06: e times (f(a + h) - f(a - h)) / 2h, h = 0.5 rms(a).
+TEST(Tween, L_06_secant_slope_of_a_cell_by_hand) {
+  for (const std::string activation : {"tanh", "relu", "sign", "silu"}) {
+    SCOPED_TRACE(activation);
+    Network network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {2, 3});
+    const auto session = TweenSession::create(network, layerwise(), with(1)).value();
+    const std::vector<float> x = random_values("x", 6), t = random_values("t", 6);
+    const auto y = session->forward({x.data(), Shape::of({2, 3})});
+    LOOM_OK(y);
+    const std::vector<float> out(y->as(), y->as() + 6);
+    LOOM_OK(session->backward({.values = {t.data(), Shape::of({2, 3})}}));
+    double squares = 0;
+    for (const float v : x) squares += v * v;
+    const double h = 0.5 * std::sqrt(squares / 6);
+    const auto f = [&](double a) {
+      return activation == "tanh" ? std::tanh(a) : activation == "relu" ? std::max(a, 0.0) : activation == "sign" ? (a >= 0 ? 1.0 : -1.0) : a / (1 + std::exp(-a));
+    };
+    for (std::size_t i = 0; i < 6; ++i)
+      EXPECT_NEAR(session->input_gap().as()[i], (t[i] - out[i]) * (f(x[i] + h) - f(x[i] - h)) / (2 * h), 3e-6) << i;
+  }
+}
+
+TEST(Tween, L_11_W_20_sign_slopes_keep_targets_in_range_and_turn_where_the_activation_falls) {
+  TweenConfig config = layerwise();
+  config.slope = "sign";
+  const std::vector<float> x = {0.5f, -0.25f, -3.0f, 2.0f}, t = {5, -5, 5, 0.5f};
+  const auto gap = [&](const std::string& activation) {
+    Network network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {1, 4});
+    const auto session = TweenSession::create(network, config, with(1)).value();
+    EXPECT_TRUE(session->forward({x.data(), Shape::of({1, 4})}));
+    EXPECT_TRUE(session->backward({.values = {t.data(), Shape::of({1, 4})}}));
+    return std::vector<float>(session->input_gap().as(), session->input_gap().as() + 4);
+  };
+  const std::vector<float> tanh_gap = gap("tanh");
+  EXPECT_NEAR(tanh_gap[0], 1 - std::tanh(0.5), 1e-6);
+  EXPECT_NEAR(tanh_gap[1], -1 - std::tanh(-0.25), 1e-6);
+  EXPECT_NEAR(tanh_gap[3], 0.5 - std::tanh(2.0), 1e-6);
+  EXPECT_EQ(gap("relu")[1], 0.0f);
+  EXPECT_NEAR(gap("silu")[2], -(5 - -3 / (1 + std::exp(3.0))), 1e-5);  // silu falls at -3
+}
+
+TEST(Tween, W_40_G_76_budgets_of_zeros) {
+  EXPECT_EQ((Agreement{0, 0, 0, 0}.budget()), 1);
+  EXPECT_EQ((Agreement{0, 2, 0, 0}.budget()), 0.5);
+  EXPECT_EQ((Agreement{0, 0, 2, 0}.budget()), 0.5);
+  EXPECT_NEAR((Agreement{-2, 2, 2, 0}.budget()), 0, 1e-15);
+  EXPECT_NEAR((Agreement{2, 2, 2, 0}.budget()), 1, 1e-15);
+  // A dead cell moves again: its budget is a half, above the threshold.
+  Network network = network_of({dense(3, 2, "relu")}, {4, 3});
+  network.visit_weights([](const std::string&, Weight& w, Layer&) {
+    std::vector<float> v(w.elements(), 0.0f);
+    ASSERT_TRUE(w.set(std::span<const float>(v)));
+  });
+  TweenConfig config = layerwise();
+  const auto session = TweenSession::create(network, config, with(1)).value();
+  const std::vector<float> x(12, 1.0f), t(8, 1.0f);
+  double first = 0, last = 0;
+  for (int i = 0; i < 200; ++i) {
+    LOOM_OK(session->forward({x.data(), Shape::of({4, 3})}));
+    LOOM_OK(session->step({.values = {t.data(), Shape::of({4, 2})}}, 0.1));
+    if (i == 0) {
+      EXPECT_EQ(session->uses()[0].budget, 0.5);
+    }
+    (i == 0 ? first : last) = session->output_gap();
+  }
+  EXPECT_LT(last, 0.1 * first);
+}
+
+TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) {
+  Network network = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
+  const std::vector<float> x = random_values("x", 20);
+  const auto norms = [&](TweenConfig config, bool opposite) {
+    Network copy = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
+    const auto session = TweenSession::create(copy, config, with(1)).value();
+    const auto y = session->forward({x.data(), Shape::of({5, 4})});
+    std::vector<float> t(y->as(), y->as() + 20);
+    for (float& v : t) v *= opposite ? -1.0f : 1.5f;
+    EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.1));
+    std::vector<double> out;
+    for (const TweenUse& use : session->uses()) out.push_back(use.skipped ? -1 : use.update_norm / (0.5 + 0.5 * use.budget));
+    return out;
+  };
+  TweenConfig config;
+  config.gradient_scale = 0.01;
+  EXPECT_EQ(norms(config, true).back(), -1);  // cos -1
+  const std::vector<double> plain = norms(config, false);
+  config.depth_scale_factor = 2;
+  const std::vector<double> two = norms(config, false);
+  config.depth_scale_factor = 5;
+  const std::vector<double> five = norms(config, false);
+  EXPECT_NEAR(two[2] / plain[2], 1, 1e-5);
+  EXPECT_NEAR(two[1] / plain[1], 2 / 1.1, 1e-4);
+  EXPECT_NEAR(two[0] / plain[0], 4 / 1.21, 1e-4);
+  EXPECT_NEAR(five[0] / plain[0], 8 / 1.21, 1e-4);
+  config.mode = "layerwise";
+  const std::vector<double> flat = norms(config, false);
+  config.depth_scale_layerwise = true;
+  EXPECT_NEAR(norms(config, false)[1] / flat[1], 5, 1e-3);
+}
+
+// Every kind, batches and sequences, in both modes and types: a step goes through, four calls give the bits of one, and a gap of 0 changes
+// nothing.
+TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and_four) {
+  for (const GoldenLayer& c : golden_layers())
+    for (const std::string mode : {"chain", "layerwise", "sign", "average"}) {
+      SCOPED_TRACE(std::string(c.name) + " " + mode);
+      TweenConfig config;
+      config.mode = mode == "chain" ? "chain" : "layerwise";
+      if (mode == "sign") config.slope = "sign", config.target_scale = "weight_sum";
+      if (mode == "average") config.estimate = "average";
+      config.budget_threshold = 0;
+      Network one = golden_network(c, DType::float32).value(), four = golden_network(c, DType::float32).value();
+      const Step step = golden_step(c, one).value();
+      const auto fused = TweenSession::create(one, config, with(1)).value(), calls = TweenSession::create(four, config, with(1)).value();
+      const std::string fresh = hash_of(one);
+      auto y = fused->forward({step.x.data(), step.shape}, extras_of(c));
+      LOOM_OK(y);
+      const Shape out = y->shape;
+      if (!c.training && mode != "average") {
+        const std::vector<float> same(y->as(), y->as() + out.elements());
+        LOOM_OK(fused->step({.values = {same.data(), out}}, 0.1));
+        EXPECT_EQ(hash_of(one), fresh) << "a gap of 0 moved weights";
+        EXPECT_EQ(fused->output_gap(), 0);
+        LOOM_OK(fused->forward({step.x.data(), step.shape}, extras_of(c)));
+      }
+      const TweenTarget target{.values = {step.target.data(), out}};
+      LOOM_OK(fused->step(target, 0.1));
+      LOOM_OK(calls->forward({step.x.data(), step.shape}, extras_of(c)));
+      LOOM_OK(calls->backward(target));
+      LOOM_OK(calls->calculate_link_budgets());
+      LOOM_OK(calls->apply(0.1));
+      EXPECT_EQ(hash_of(one), hash_of(four));
+      bool has_weights = false;
+      one.visit_weights([&](const std::string&, const Weight& w, const Layer&) { has_weights |= w.role() != WeightRole::Statistic && !w.is_frozen(); });
+      EXPECT_EQ(has_weights, hash_of(one) != fresh);
+      ASSERT_EQ(fused->uses().size(), calls->uses().size());
+      for (std::size_t u = 0; u < fused->uses().size(); ++u) {
+        EXPECT_EQ(fused->uses()[u].gap, calls->uses()[u].gap);
+        EXPECT_EQ(fused->uses()[u].budget, calls->uses()[u].budget);
+        EXPECT_EQ(fused->uses()[u].update_norm, calls->uses()[u].update_norm);
+      }
+    }
+}
+
+TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
+  for (const GoldenLayer& c : golden_layers())
+    for (const std::string mode : {"chain", "layerwise"})
+      for (const DType dtype : {DType::float32, DType::int8, DType::ternary}) {
+        if (dtype != DType::float32 && (!c.typed || mode == "chain")) continue;
+        SCOPED_TRACE(std::string(c.name) + " " + mode);
+        TweenConfig config;
+        config.mode = mode, config.budget_threshold = 0;
+        std::string first;
+        for (const Isa isa : usable_isas())
+          for (const int threads : {1, 2, 3, 7}) {
+            if (isa != best_isa() && threads != 2) continue;
+            Network network = golden_network(c, dtype).value();
+            const Step step = golden_step(c, network).value();
+            const auto session = TweenSession::create(network, config, with(threads, isa)).value();
+            const auto y = session->forward({step.x.data(), step.shape}, extras_of(c));
+            LOOM_OK(y);
+            LOOM_OK(session->step({.values = {step.target.data(), y->shape}}, 0.1));
+            std::string bits = hash_of(network);
+            for (const TweenUse& use : session->uses()) bits += fmt::format(" {} {} {}", use.gap, use.budget, use.update_norm);
+            if (first.empty()) first = bits;
+            EXPECT_EQ(bits, first) << static_cast<int>(isa) << " " << threads;
+          }
+      }
+}
+
+}  // namespace
+}  // namespace loom
