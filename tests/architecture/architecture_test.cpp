@@ -9,14 +9,16 @@
 namespace loom {
 namespace {
 
-// A folder sees itself and what stands before it; text stands on core alone and is seen by lm and cli; lm sees neither learning nor training.
-const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "training", "lm", "finetune", "cli"};
+// A folder sees itself and what stands before it; text stands on core alone and is seen by lm and cli; lm and evolution see neither learning nor training, nor each other.
+const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "training", "evolution", "lm", "finetune", "cli"};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
   if (from == "text") return to == "core";
   if (to == "text") return from == "lm" || from == "finetune" || from == "cli";
-  if (from == "lm" && (to == "learning" || to == "training")) return false;
+  if ((from == "lm" || from == "evolution") && (to == "learning" || to == "training")) return false;
+  if (from == "lm" && to == "evolution") return false;
+  if (from == "evolution" && to == "data") return false;
   const auto a = std::find(kOrder.begin(), kOrder.end(), from), b = std::find(kOrder.begin(), kOrder.end(), to);
   return a != kOrder.end() && b != kOrder.end() && b < a;
 }
