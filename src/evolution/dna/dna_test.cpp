@@ -170,7 +170,7 @@ TEST(Dna, the_picture_names_shifts_and_refuses_what_is_too_large) {
   const auto svg = heat_map_svg(x, y, compare_dna(x, y), "<a>", "b");
   ASSERT_TRUE(svg);
   EXPECT_NE(svg->find("logic shifts 2"), std::string::npos);
-  EXPECT_NE(svg->find("&lt;a>"), std::string::npos);
+  EXPECT_NE(svg->find("&lt;a&gt;"), std::string::npos);
   Dna many;
   many.signatures.resize(513);
   EXPECT_FALSE(heat_map_svg(many, many, {}, "a", "b"));
