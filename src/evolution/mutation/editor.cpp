@@ -1,19 +1,56 @@
 #include "evolution/mutation/editor.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "layers/link/link.h"
 #include "network/clone.h"
 
 namespace loom {
+namespace {
 
-Result<Editor> Editor::create(Network& network, const Shape& input) {
+// Layers that a sweep runs. Links to links double with every step, so each cell is counted once. The network is prepared: no circles.
+class Operations {
+ public:
+  explicit Operations(const Network& network) : network_(network), known_(network.num_cells()) {}
+  std::size_t all() {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < known_.size(); ++i)
+      if (network_.cell(i).runs()) sum += of_cell(i);
+    return sum;
+  }
+
+ private:
+  std::size_t of_cell(std::size_t cell) {
+    if (!known_[cell]) known_[cell] = of(*network_.cell(cell).layer);
+    return *known_[cell];
+  }
+  std::size_t of(Layer& layer) {
+    std::size_t sum = 1;
+    if (Link* link = layer.as_link(); link != nullptr && !link->feeds()) {
+      const auto& a = link->address();
+      return sum + of_cell(network_.index_of({a[0], a[1], a[2], a[3]}).value());
+    }
+    layer.visit_children([&](const std::string&, Layer& child) { sum += of(child); });
+    return sum;
+  }
+  const Network& network_;
+  std::vector<std::optional<std::size_t>> known_;
+};
+
+}  // namespace
+
+Result<Editor> Editor::create(Network& network, const Shape& input, std::size_t max_operations) {
   Editor editor(network, input);
   LOOM_TRY_VOID(network.prepare(input));
+  editor.max_operations_ = std::max(max_operations, Operations(network).all());
   if (network.num_cells() != 0) editor.output_ = network.shape_after(network.num_cells() - 1);
   return editor;
 }
 
 bool Editor::fits(Layer* parent) {
   if (parent != nullptr && !parent->build()) return false;
-  return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_;
+  return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ && Operations(*network_).all() <= max_operations_;
 }
 
 // What stood there before fitted.

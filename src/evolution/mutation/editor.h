@@ -17,13 +17,14 @@ struct LayerPlace {
 class Editor {
  public:
   // Prepares the network: the output's shape is kept from here on.
-  static Result<Editor> create(Network& network, const Shape& input);
+  static Result<Editor> create(Network& network, const Shape& input, std::size_t max_operations);
 
   Network& network() const { return *network_; }
   Layer* at(const LayerPlace& place) const { return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).layer.get(); }
   // Shape in front of a cell.
   Shape before(std::size_t cell) const { return cell == 0 ? input_ : network_->shape_after(cell - 1); }
 
+  // Layers that run in one sweep, each use of a shared one counted, stay within max_operations or what the network began with.
   // The network is prepared after each of these, changed or not; false: the change did not fit and was taken back. A null layer empties a
   // cell.
   bool replace(const LayerPlace& place, LayerPtr layer);
@@ -41,6 +42,7 @@ class Editor {
   void restore(Layer* parent);
   Network* network_;
   Shape input_, output_;
+  std::size_t max_operations_ = 0;
 };
 
 // Draws one after the other from one stream.

@@ -225,7 +225,7 @@ std::string_view name(Mutation mutation) { return kNames[static_cast<std::size_t
 Result<void> mutate(Network& network, const Shape& input, const MutationConfig& config, const MutationKey& key, MutationReport* report) {
   if (config.activations.empty()) return fail(Code::InvalidConfig, "mutation: the list of activations is empty");
   MutationReport unread;
-  LOOM_TRY(Editor editor, Editor::create(network, input));
+  LOOM_TRY(Editor editor, Editor::create(network, input, config.max_operations));
   return Mutator(editor, config, key, report != nullptr ? *report : unread).run();
 }
 

@@ -196,7 +196,7 @@ TEST(Mutation, E_26_types_step_along_the_list_and_pruning_removes) {
   EXPECT_EQ(changed(fixed, Shape::of({1, 4}), only(&MutationConfig::layer_prune_rate)).skips(Mutation::Prune), 1u);
 }
 
-// 2 000 by default, LOOM_MUTATIONS of them where it is set: lines of descent of 20 generations from several bases.
+// 2 000 by default, LOOM_MUTATIONS of them where it is set: lines of descent of 12 generations from several bases.
 TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
   const char* asked = std::getenv("LOOM_MUTATIONS");
   std::size_t left = asked != nullptr ? static_cast<std::size_t>(std::atol(asked)) : 2000;
@@ -214,14 +214,14 @@ TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
        Shape::of({2, 2, 4, 4})}};
   MutationConfig c;
   c.node_rate = 0.3, c.connection_add_rate = 0.3, c.connection_drop_rate = 0.2, c.layer_toggle_rate = 0.1;
-  c.dtype_rate = 0.1, c.cell_grow_rate = 0.3, c.layer_prune_rate = 0.05, c.vocab_size = 16, c.max_layers = 120, c.max_adapter_weights = 4096;
+  c.dtype_rate = 0.1, c.cell_grow_rate = 0.3, c.layer_prune_rate = 0.05, c.vocab_size = 16, c.max_layers = 40, c.max_operations = 80, c.max_adapter_weights = 4096;
   const auto runner = Runner::create().value();
   MutationReport total;
   for (std::uint32_t line = 0; left > 0; ++line) {
     const auto& [spec, input] = bases[line % 3];
     Network n = read(spec);
     const std::vector<float> x(input.elements(), 0.5f);
-    for (std::uint32_t generation = 0; generation < 20 && left > 0; ++generation, --left) {
+    for (std::uint32_t generation = 0; generation < 12 && left > 0; ++generation, --left) {
       c.seed = line;
       const auto done = mutate(n, input, c, {generation, line}, &total);
       ASSERT_TRUE(done) << line << " " << generation << ": " << done.error().message << "\n" << text(n);

@@ -18,7 +18,6 @@ class Runner {
   void use(const Network& network);
   // x in the network's element type; the result is valid until the next call. ShapeMismatch; what layers report.
   Result<ConstView> forward(const ConstView& x);
-  const Network& network() const { return *network_; }
 
  private:
   Runner() = default;
