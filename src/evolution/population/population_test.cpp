@@ -26,6 +26,12 @@ PopulationConfig weights_only(std::size_t size) {
   return c;
 }
 
+Network base_of(const EvolutionConfig& config) {
+  auto spec = network_from_json(config.network);
+  EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+  return std::move(spec->network);
+}
+
 Population made(const PopulationConfig& c, Workers& workers, const Task& task, std::uint64_t seed = 1, const std::string& base = kXorBase) {
   auto p = Population::create(seed, c, read(base), task.input(), workers);
   EXPECT_TRUE(p) << (p ? "" : p.error().message);
@@ -119,7 +125,7 @@ TEST(Population, E_26_fewer_bytes_win_where_scores_are_equal) {
 std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const EvolutionConfig& config, std::size_t generations) {
   auto workers = Workers::create(threads, isa).value();
   const auto task = built_in_task(config.task).value();
-  Network base = network_from_json(config.network)->network;
+  Network base = base_of(config);
   auto islands = Islands::create(config.seed, config.islands, base, task->input(), workers);
   EXPECT_TRUE(islands) << (islands ? "" : islands.error().message);
   std::vector<std::string> out;
@@ -158,7 +164,7 @@ TEST(Population, E_30_a_run_that_goes_on_gives_the_bits_of_one_that_never_stoppe
   auto workers = Workers::create(2).value();
   const auto task = built_in_task(config.task).value();
   const FitnessFunction fitness = fitness_of(*task, config.objectives).value();
-  Network base = network_from_json(config.network)->network;
+  Network base = base_of(config);
   const auto whole = hashes(1, std::nullopt, config, 7);
   Islands first = Islands::create(config.seed, config.islands, base, task->input(), workers).value();
   for (int g = 0; g < 3; ++g) ASSERT_TRUE(first.evolve(fitness, workers));
@@ -174,7 +180,7 @@ TEST(Population, states_that_are_damaged_are_errors) {
   const EvolutionConfig config = everything_on("xor");
   auto workers = Workers::create(1).value();
   const auto task = built_in_task(config.task).value();
-  Islands islands = Islands::create(config.seed, config.islands, network_from_json(config.network)->network, task->input(), workers).value();
+  Islands islands = Islands::create(config.seed, config.islands, base_of(config), task->input(), workers).value();
   const Json state = islands.state().value();
   EXPECT_FALSE(Islands::restore(Json::array(), config.seed, config.islands, task->input()));
   for (const char* key : {"generation", "members", "archive", "species"}) {
@@ -218,7 +224,7 @@ TEST(Population, E_30_errors_of_the_fitness_end_the_generation) {
 std::size_t generations_to_solve(const EvolutionConfig& config, std::size_t most) {
   auto workers = Workers::create(1).value();
   const auto task = built_in_task(config.task).value();
-  Network base = network_from_json(config.network)->network;
+  Network base = base_of(config);
   Islands islands = Islands::create(config.seed, config.islands, base, task->input(), workers).value();
   const FitnessFunction fitness = fitness_of(*task, config.objectives).value();
   for (std::size_t g = 1; g <= most; ++g) {

@@ -44,7 +44,9 @@ TEST(EvolutionConfig, errors_say_where) {
     EXPECT_EQ(c.error().code, code) << c.error().message;
     EXPECT_NE(c.error().message.find(where), std::string::npos) << c.error().message;
   }
-  EXPECT_EQ(built_in_task({.name = "chess"}).error().code, Code::UnknownName);
+  TaskConfig chess;
+  chess.name = "chess";
+  EXPECT_EQ(built_in_task(chess).error().code, Code::UnknownName);
 }
 
 TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {
