@@ -13,6 +13,7 @@ namespace {
 struct DnaFlags {
   CommonOptions common;
   std::string a, b, svg;
+  std::vector<std::string> more;
   bool nested = false, lenient = false;
 };
 
@@ -57,7 +58,38 @@ void print_table(const Dna& a, const Dna& b, const DnaComparison& c) {
   std::printf("overall %.6f, structural %.6f, %zu logic shifts, %zu unmatched\n", c.overall, c.structural, c.shifts.size(), c.unmatched.size());
 }
 
+// How far every layer has turned over a sequence of networks.
+Result<int> run_drift(const DnaFlags& o) {
+  std::vector<std::string> paths = {o.a, o.b};
+  paths.insert(paths.end(), o.more.begin(), o.more.end());
+  std::vector<Dna> sequence;
+  for (const std::string& path : paths) {
+    LOOM_TRY(Dna dna, dna_of_file(path, o));
+    sequence.push_back(std::move(dna));
+  }
+  const DnaDrift drift = drift_of(sequence, o.nested);
+  if (o.common.json) {
+    print_json(Json{{"networks", paths}, {"layers", drift.keys}, {"from_first", drift.from_first}, {"from_previous", drift.from_previous}});
+    return kOk;
+  }
+  std::size_t widest = 5;
+  for (const std::string& key : drift.keys) widest = std::max(widest, key.size());
+  std::printf("1 - similarity to the first network (to the one before)\n%-*s", static_cast<int>(widest), "layer");
+  for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %19zu", n + 1);
+  std::printf("\n");
+  for (std::size_t k = 0; k < drift.keys.size(); ++k) {
+    std::printf("%-*s", static_cast<int>(widest), drift.keys[k].c_str());
+    for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %.6f (%.6f)", drift.from_first[n][k], drift.from_previous[n][k]);
+    std::printf("\n");
+  }
+  return kOk;
+}
+
 Result<int> run_dna(const DnaFlags& o) {
+  if (!o.more.empty()) {
+    if (!o.svg.empty()) return fail(Code::InvalidArgument, "--svg draws two networks, {} were given", o.more.size() + 2);
+    return run_drift(o);
+  }
   LOOM_TRY(const Dna a, dna_of_file(o.a, o));
   LOOM_TRY(const Dna b, dna_of_file(o.b, o));
   const DnaComparison comparison = compare_dna(a, b, o.nested);
@@ -78,6 +110,7 @@ Run dna_command(CLI::App& app) {
   auto o = std::make_shared<DnaFlags>();
   app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
   app.add_option("B", o->b, "The other")->required();
+  app.add_option("MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
   app.add_option("--svg", o->svg, "A picture of all similarities to write");
   app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
