@@ -175,7 +175,7 @@ class Mutator {
     layer.visit_weights([&](Weight& w) {
       if (w.is_tied() || !w.has_value()) return;
       made = made && w.ensure_master() && w.morph(encoding);
-    w.trim_versions();  // what a network weighs must not depend on what it was
+      w.trim_versions();  // what a network weighs must not depend on what it was
     });
     if (made) layer.common.encoding.dtype = next;
     count(Mutation::Dtype, made);
