@@ -29,5 +29,7 @@ Run morph_command(CLI::App& app);
 Run diff_command(CLI::App& app);
 Run graph_command(CLI::App& app);
 Run schema_command(CLI::App& app);
+Run dna_command(CLI::App& app);
+Run evolve_command(CLI::App& app);
 
 }  // namespace loom::cli

@@ -32,6 +32,8 @@ constexpr Command kCommands[] = {
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
     {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
     {"graph", "Draw a network as SVG", loom::cli::graph_command},
+    {"dna", "Compare two networks layer by layer, with a picture", loom::cli::dna_command},
+    {"evolve", "Breed networks for a task", loom::cli::evolve_command},
     {"schema", "The JSON Schema of network specs", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},

@@ -1,6 +1,7 @@
 // Rules of the tree that no compiler checks: arrows point one way, and no result passes through a system's libm or an order that
 // a hash table chose.
 
+#include <map>
 #include <regex>
 #include <set>
 
@@ -9,15 +10,18 @@
 namespace loom {
 namespace {
 
-// A folder sees itself and what stands before it; text stands on core alone and is seen by lm, finetune and cli; lm sees neither learning,
-// training nor telemetry.
-const std::vector<std::string> kOrder = {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "training", "telemetry", "lm", "finetune", "cli"};
+// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune and cli.
+const std::vector<std::string> kOrder = {"core",     "simd",     "dtypes",    "backend",   "ops", "layers",   "network", "io",
+                                         "data",     "learning", "training",  "telemetry", "evolution", "lm", "finetune", "cli"};
+const std::map<std::string, std::set<std::string>> kBlind = {{"lm", {"learning", "training", "telemetry", "evolution"}},
+                                                             {"telemetry", {"data", "learning", "training"}},
+                                                             {"evolution", {"data", "learning", "training", "telemetry"}}};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
   if (from == "text") return to == "core";
   if (to == "text") return from == "lm" || from == "finetune" || from == "cli";
-  if (from == "lm" && (to == "learning" || to == "training" || to == "telemetry")) return false;
+  if (const auto blind = kBlind.find(from); blind != kBlind.end() && blind->second.contains(to)) return false;
   const auto a = std::find(kOrder.begin(), kOrder.end(), from), b = std::find(kOrder.begin(), kOrder.end(), to);
   return a != kOrder.end() && b != kOrder.end() && b < a;
 }

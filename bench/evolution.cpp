@@ -1,0 +1,73 @@
+// Times a population on exclusive or, one thread, in microseconds of CPU time per network: "judge <tab> least <tab> median" of scoring 150
+// networks that were never run before (what a network needs before its first pass included), "breed" of whole generations of 150.
+// bench/evolution.py runs it beside neat-python.
+//   bench_evolution CONFIG [SECONDS_PER_ROW]
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include "core/file.h"
+#include "evolution/run/config.h"
+#include "network/clone.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+// f() returns how many networks it handled.
+template <class F>
+Result<void> report(const char* name, double seconds, F&& f) {
+  std::vector<double> times;
+  for (const double begin = cpu_seconds(); cpu_seconds() - begin < seconds || times.size() < 5;) {
+    const double start = cpu_seconds();
+    LOOM_TRY(const std::size_t networks, f());
+    times.push_back((cpu_seconds() - start) * 1e6 / static_cast<double>(networks));
+  }
+  std::ranges::sort(times);
+  fmt::print("{}\t{:.3f}\t{:.3f}\n", name, times[0], times[times.size() / 2]);
+  return {};
+}
+
+Result<void> bench(const char* path, double seconds) {
+  LOOM_TRY(const std::string text, read_text_file(path));
+  LOOM_TRY(const Json json, parse_json(text));
+  LOOM_TRY(const EvolutionConfig config, evolution_config_from(json));
+  LOOM_TRY(const auto task, built_in_task(config.task));
+  LOOM_TRY(const FitnessFunction fitness, fitness_of(*task, config.objectives));
+  LOOM_TRY(const SpecResult base, network_from_json(config.network));
+  LOOM_TRY(Workers workers, Workers::create(1));
+  LOOM_TRY(Population p, Population::create(1, config.islands.population, base.network, task->input(), workers));
+  LOOM_TRY_VOID(report("judge", seconds, [&]() -> Result<std::size_t> {
+    for (const Member& m : p.members()) {
+      LOOM_TRY_VOID(fitness(workers.runner(0), m.network));
+    }
+    return p.members().size();
+  }));
+  LOOM_TRY_VOID(report("clone", seconds, [&]() -> Result<std::size_t> {
+    for (const Member& m : p.members()) {
+      LOOM_TRY_VOID(clone_network(m.network));
+    }
+    return p.members().size();
+  }));
+  return report("breed", seconds, [&]() -> Result<std::size_t> {
+    LOOM_TRY_VOID(p.evolve(fitness, workers));
+    return p.members().size();
+  });
+}
+
+}  // namespace
+}  // namespace loom
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const auto done = loom::bench(argv[1], argc > 2 ? std::atof(argv[2]) : 1);
+  if (!done) fmt::print(stderr, "{}\n", done.error().message);
+  return done ? 0 : 1;
+}

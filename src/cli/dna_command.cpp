@@ -1,0 +1,121 @@
+// dna: two networks compared layer by layer.
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "core/file.h"
+#include "evolution/dna/dna.h"
+#include "io/network_file.h"
+
+namespace loom::cli {
+namespace {
+
+struct DnaFlags {
+  CommonOptions common;
+  std::string a, b, svg;
+  std::vector<std::string> more;
+  bool nested = false, lenient = false;
+};
+
+Result<Dna> dna_of_file(const std::string& path, const DnaFlags& o) {
+  LOOM_TRY(const SpecResult loaded, load_network(path, {.strict = !o.lenient}));
+  auto dna = extract_dna(loaded.network, {.nested = o.nested});
+  if (!dna) return at(path, std::move(dna).error());
+  return dna;
+}
+
+Json as_json(const DnaComparison& c) {
+  Json layers = Json::array(), shifts = Json::array();
+  for (const auto& layer : c.layers) layers.push_back(Json{{"layer", layer.key}, {"overlap", layer.overlap}});
+  for (const LogicShift& s : c.shifts) shifts.push_back(Json{{"source", s.source}, {"target", s.target}, {"overlap", s.overlap}});
+  return Json{{"overall_overlap", c.overall},
+              {"structural_overlap", c.structural},
+              {"layers", std::move(layers)},
+              {"logic_shifts", std::move(shifts)},
+              {"unmatched", c.unmatched}};
+}
+
+const Signature* find_signature(const Dna& dna, const std::string& key) {
+  for (const Signature& s : dna.signatures)
+    if (s.key() == key) return &s;
+  return nullptr;
+}
+
+void print_table(const Dna& a, const Dna& b, const DnaComparison& c) {
+  std::size_t widest = 5;
+  for (const auto& layer : c.layers) widest = std::max(widest, layer.key.size());
+  for (const std::string& key : c.unmatched) widest = std::max(widest, key.size());
+  const int width = static_cast<int>(widest);
+  std::printf("%-*s  %-18s %10s  %-9s %-9s  %s\n", width, "layer", "kind", "weights", "type A", "type B", "similarity");
+  for (const auto& layer : c.layers) {
+    const Signature *x = find_signature(a, layer.key), *y = find_signature(b, layer.key);
+    const std::string kind = x->type == y->type ? x->type : x->type + "/" + y->type;
+    std::printf("%-*s  %-18s %10zu  %-9s %-9s  %+.6f\n", width, layer.key.c_str(), kind.c_str(), x->has_weights ? x->weights.size() : 0,
+                std::string(name(x->dtype)).c_str(), std::string(name(y->dtype)).c_str(), layer.overlap);
+  }
+  for (const std::string& key : c.unmatched) std::printf("%-*s  only in %s\n", width, key.c_str(), find_signature(a, key) != nullptr ? "A" : "B");
+  for (const LogicShift& s : c.shifts) std::printf("logic shift: %s of A is %s of B (%.6f)\n", s.source.c_str(), s.target.c_str(), s.overlap);
+  std::printf("overall %.6f, structural %.6f, %zu logic shifts, %zu unmatched\n", c.overall, c.structural, c.shifts.size(), c.unmatched.size());
+}
+
+// How far every layer has turned over a sequence of networks.
+Result<int> run_drift(const DnaFlags& o) {
+  std::vector<std::string> paths = {o.a, o.b};
+  paths.insert(paths.end(), o.more.begin(), o.more.end());
+  std::vector<Dna> sequence;
+  for (const std::string& path : paths) {
+    LOOM_TRY(Dna dna, dna_of_file(path, o));
+    sequence.push_back(std::move(dna));
+  }
+  const DnaDrift drift = drift_of(sequence, o.nested);
+  if (o.common.json) {
+    print_json(Json{{"networks", paths}, {"layers", drift.keys}, {"from_first", drift.from_first}, {"from_previous", drift.from_previous}});
+    return kOk;
+  }
+  std::size_t widest = 5;
+  for (const std::string& key : drift.keys) widest = std::max(widest, key.size());
+  std::printf("1 - similarity to the first network (to the one before)\n%-*s", static_cast<int>(widest), "layer");
+  for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %19zu", n + 1);
+  std::printf("\n");
+  for (std::size_t k = 0; k < drift.keys.size(); ++k) {
+    std::printf("%-*s", static_cast<int>(widest), drift.keys[k].c_str());
+    for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %.6f (%.6f)", drift.from_first[n][k], drift.from_previous[n][k]);
+    std::printf("\n");
+  }
+  return kOk;
+}
+
+Result<int> run_dna(const DnaFlags& o) {
+  if (!o.more.empty()) {
+    if (!o.svg.empty()) return fail(Code::InvalidArgument, "--svg draws two networks, {} were given", o.more.size() + 2);
+    return run_drift(o);
+  }
+  LOOM_TRY(const Dna a, dna_of_file(o.a, o));
+  LOOM_TRY(const Dna b, dna_of_file(o.b, o));
+  const DnaComparison comparison = compare_dna(a, b, o.nested);
+  if (!o.svg.empty()) {
+    LOOM_TRY(const std::string picture, heat_map_svg(a, b, comparison, o.a, o.b, o.nested));
+    LOOM_TRY_VOID(write_file_atomically(o.svg, std::as_bytes(std::span(picture))));
+  }
+  if (o.common.json)
+    print_json(as_json(comparison));
+  else
+    print_table(a, b, comparison);
+  return kOk;
+}
+
+}  // namespace
+
+Run dna_command(CLI::App& app) {
+  auto o = std::make_shared<DnaFlags>();
+  app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
+  app.add_option("B", o->b, "The other")->required();
+  app.add_option("MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
+  app.add_option("--svg", o->svg, "A picture of all similarities to write");
+  app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
+  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  return [o] { return finish(run_dna(*o)); };
+}
+
+}  // namespace loom::cli

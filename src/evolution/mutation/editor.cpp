@@ -1,0 +1,137 @@
+#include "evolution/mutation/editor.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "layers/link/link.h"
+#include "network/clone.h"
+
+namespace loom {
+namespace {
+
+// Layers that a sweep runs. Links to links double with every step, so each cell is counted once. The network is prepared: no circles.
+class Operations {
+ public:
+  explicit Operations(const Network& network) : network_(network), known_(network.num_cells()) {}
+  std::size_t all() {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < known_.size(); ++i)
+      if (network_.cell(i).runs()) sum += of_cell(i);
+    return sum;
+  }
+
+ private:
+  std::size_t of_cell(std::size_t cell) {
+    if (!known_[cell]) known_[cell] = of(*network_.cell(cell).layer);
+    return *known_[cell];
+  }
+  std::size_t of(Layer& layer) {
+    std::size_t sum = 1;
+    if (Link* link = layer.as_link(); link != nullptr && !link->feeds()) {
+      const auto& a = link->address();
+      return sum + of_cell(network_.index_of({a[0], a[1], a[2], a[3]}).value());
+    }
+    layer.visit_children([&](const std::string&, Layer& child) { sum += of(child); });
+    return sum;
+  }
+  const Network& network_;
+  std::vector<std::optional<std::size_t>> known_;
+};
+
+}  // namespace
+
+Result<Editor> Editor::create(Network& network, const Shape& input, std::size_t max_operations) {
+  Editor editor(network, input);
+  LOOM_TRY_VOID(network.prepare(input));
+  editor.max_operations_ = std::max(max_operations, Operations(network).all());
+  if (network.num_cells() != 0) editor.output_ = network.shape_after(network.num_cells() - 1);
+  return editor;
+}
+
+bool Editor::fits(Layer* parent) {
+  if (parent != nullptr && !parent->build()) return false;
+  return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ && Operations(*network_).all() <= max_operations_;
+}
+
+// What stood there before fitted.
+void Editor::restore(Layer* parent) {
+  const bool whole = (parent == nullptr || parent->build()) && network_->prepare(input_);
+  LOOM_ASSERT(whole);
+}
+
+bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
+  const auto exchange = [&] {
+    if (place.slot == nullptr) {
+      layer = network_->exchange(place.cell, std::move(layer));
+    } else {
+      network_->unresolve();
+      std::swap(*place.slot, layer);
+    }
+  };
+  exchange();
+  if (fits(place.parent)) return true;
+  exchange();
+  restore(place.parent);
+  return false;
+}
+
+bool Editor::toggle(Layer& layer) {
+  layer.common.is_disabled = !layer.common.is_disabled;
+  if (fits(nullptr)) return true;
+  layer.common.is_disabled = !layer.common.is_disabled;
+  restore(nullptr);
+  return false;
+}
+
+bool Editor::append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child) {
+  network_->unresolve();
+  children.push_back(std::move(child));
+  if (fits(&container)) return true;
+  network_->unresolve();
+  children.pop_back();
+  restore(&container);
+  return false;
+}
+
+bool Editor::remove(Layer& container, std::vector<LayerPtr>& children, std::size_t child) {
+  network_->unresolve();
+  LayerPtr taken = std::move(children[child]);
+  const auto place = children.begin() + static_cast<std::ptrdiff_t>(child);
+  children.erase(place);
+  if (fits(&container)) return true;
+  network_->unresolve();
+  children.insert(children.begin() + static_cast<std::ptrdiff_t>(child), std::move(taken));
+  restore(&container);
+  return false;
+}
+
+bool Editor::wrap(std::size_t cell, LayerPtr parallel) {
+  std::vector<LayerPtr>& branches = *child_list(*parallel, "parallel_branches");
+  branches[0] = network_->exchange(cell, nullptr);
+  network_->exchange(cell, std::move(parallel));
+  if (fits(nullptr)) return true;
+  parallel = network_->exchange(cell, nullptr);
+  network_->exchange(cell, std::move(branches[0]));
+  restore(nullptr);
+  return false;
+}
+
+bool Editor::unwrap(const LayerPlace& place, std::vector<LayerPtr>& branches) {
+  network_->unresolve();
+  LayerPtr layer = std::move(branches[0]);
+  const auto exchange = [&] {
+    if (place.slot == nullptr)
+      layer = network_->exchange(place.cell, std::move(layer));
+    else
+      std::swap(*place.slot, layer);
+  };
+  exchange();
+  if (fits(place.parent)) return true;
+  network_->unresolve();
+  exchange();
+  branches[0] = std::move(layer);
+  restore(place.parent);
+  return false;
+}
+
+}  // namespace loom

@@ -1,0 +1,237 @@
+#include "evolution/mutation/mutation.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "evolution/evolution_test.h"
+#include "evolution/population/runner.h"
+#include "evolution/weight_values.h"
+#include "io/network_file.h"
+#include "layers/all.h"
+#include "network/clone.h"
+
+namespace loom {
+namespace {
+
+using namespace evolution_test;
+
+MutationConfig only(double MutationConfig::* rate, double value = 1) {
+  MutationConfig c;
+  c.weight_perturb_rate = c.activation_rate = c.node_rate = c.layer_toggle_rate = c.connection_add_rate = c.connection_drop_rate = 0;
+  c.*rate = value;
+  return c;
+}
+std::string text(const Network& n) { return dump_json(network_to_json(n)); }
+std::vector<std::byte> bytes(const Network& n) { return network_to_entity(n, {true}).value(); }
+MutationReport changed(Network& n, const Shape& input, const MutationConfig& c, MutationKey key = {}) {
+  MutationReport report;
+  const auto done = mutate(n, input, c, key, &report);
+  EXPECT_TRUE(done) << done.error().message;
+  return report;
+}
+
+TEST(Mutation, E_20_defaults) {
+  const MutationConfig c;
+  EXPECT_EQ(c.weight_perturb_rate, 0.8);
+  EXPECT_EQ(c.weight_perturb_scale, 0.05);
+  EXPECT_EQ(c.node_rate, 0.1);
+  EXPECT_EQ(c.activation_rate, 0.1);
+  EXPECT_EQ(c.connection_add_rate, 0.05);
+  EXPECT_EQ(c.connection_drop_rate, 0.02);
+  EXPECT_EQ(c.layer_toggle_rate, 0.02);
+  EXPECT_EQ(c.layer_types.size(), 17u);
+  for (const std::string& kind : c.layer_types) EXPECT_TRUE(layer_kind(kind)) << kind;
+  EXPECT_EQ(c.activations.size(), 6u);
+  EXPECT_EQ(c.dtype_rate + c.cell_grow_rate + c.layer_prune_rate, 0);
+}
+
+TEST(Mutation, E_20_perturbation_is_uniform_within_its_scale) {
+  Network n = read(row_of({dense(100, 100, R"("init":"zeros")")}));
+  MutationConfig c = only(&MutationConfig::weight_perturb_rate);
+  c.weight_perturb_scale = 0.5;
+  EXPECT_EQ(changed(n, Shape::of({1, 100}), c).of(Mutation::Perturb), 1u);
+  const std::vector<double> v = values_of(*find_weight(*n.cell(0).layer, "weight"));
+  double sum = 0, squares = 0;
+  for (const double x : v) {
+    ASSERT_LE(std::abs(x), 0.5);
+    sum += x, squares += x * x;
+  }
+  EXPECT_NEAR(sum / 1e4, 0, 4 * 0.5 / std::sqrt(3e4));
+  EXPECT_NEAR(squares / 1e4, 1.0 / 12, 0.004);
+}
+
+TEST(Mutation, E_21_same_seed_same_child_other_keys_other_children) {
+  const Network base = read(row_of({dense(4, 8, R"("activation":"tanh","bias":true)"), dense(8, 8, R"("dtype":"int8")"), dense(8, 3)}));
+  MutationConfig c;
+  c.node_rate = c.connection_add_rate = 0.5;
+  const auto child = [&](std::uint64_t seed, std::uint32_t generation, std::uint32_t individual) {
+    Network n = clone_network(base).value();
+    c.seed = seed;
+    changed(n, Shape::of({2, 4}), c, {generation, individual});
+    return bytes(n);
+  };
+  const auto first = child(1, 2, 3);
+  EXPECT_EQ(first, child(1, 2, 3));
+  EXPECT_NE(first, child(2, 2, 3));
+  EXPECT_NE(first, child(1, 3, 3));
+  EXPECT_NE(first, child(1, 2, 4));
+}
+
+TEST(Mutation, E_21_nested_layers_are_reached) {
+  Network n = read(row_of({R"({"type":"parallel","combine_mode":"add","parallel_branches":[{"type":"sequential","sequential_layers":[)" +
+                           dense(2, 2, R"("activation":"silu")") + "]}," + dense(2, 2, R"("activation":"silu")") + "]}"}));
+  MutationConfig c = only(&MutationConfig::activation_rate);
+  c.activations = {Activation::Tanh};
+  EXPECT_EQ(changed(n, Shape::of({1, 2}), c).of(Mutation::Activation), 2u);
+  EXPECT_EQ(text(n).find("silu"), std::string::npos);
+  EXPECT_EQ(changed(n, Shape::of({1, 2}), only(&MutationConfig::weight_perturb_rate)).of(Mutation::Perturb), 2u);
+}
+
+TEST(Mutation, E_22_every_kind_fits_every_place) {
+  const MutationConfig c;
+  const auto runner = Runner::create().value();
+  const std::pair<Shape, Shape> places[] = {{Shape::of({3, 6}), Shape::of({3, 6})},       {Shape::of({3, 6}), Shape::of({3, 2})},
+                                            {Shape::of({3, 5, 6}), Shape::of({3, 5, 4})}, {Shape::of({3, 2, 4, 6}), Shape::of({3, 8})},
+                                            {Shape::of({2, 3, 4, 5}), Shape::of({2, 3, 4, 5})}, {Shape::of({2, 7}), Shape::of({2, 2, 3, 4})},
+                                            {Shape::of({2, 1}), Shape::of({2, 1})}};
+  for (const std::string& kind : c.layer_types)
+    for (const auto& [in, out] : places) {
+      auto layer = repaired_layer(kind, in, out, {}, c, 5, Activation::Tanh);
+      ASSERT_TRUE(layer) << kind << " " << in.text() << " " << out.text() << ": " << layer.error().message;
+      Network n = Network::create({}).value();
+      ASSERT_TRUE(n.place({}, std::move(*layer)));
+      ASSERT_TRUE(n.prepare(in));
+      EXPECT_EQ(n.shape_after(0).text(), out.text()) << kind;
+      runner->use(n);
+      const std::vector<float> x(in.elements(), 0.25f);
+      const auto y = runner->forward({x.data(), in});
+      ASSERT_TRUE(y) << kind << ": " << y.error().message;
+      for (std::size_t i = 0; i < out.elements(); ++i) ASSERT_TRUE(std::isfinite(y->as<float>()[i])) << kind;
+    }
+}
+
+TEST(Mutation, E_22_impossible_repairs_are_skipped_and_counted) {
+  MutationConfig c = only(&MutationConfig::node_rate);
+  c.layer_types = {"cnn2"}, c.max_adapter_weights = 3;
+  Network n = read(row_of({dense(6, 6)}));
+  const auto before = bytes(n);
+  const MutationReport r = changed(n, Shape::of({2, 6}), c);
+  EXPECT_EQ(r.skips(Mutation::Type), 1u);
+  EXPECT_EQ(r.of(Mutation::Type), 0u);
+  EXPECT_EQ(bytes(n), before);
+}
+
+TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
+  Network n = read(row_of({dense(4, 4), dense(4, 2)}));
+  const MutationReport r = changed(n, Shape::of({1, 4}), only(&MutationConfig::layer_toggle_rate));
+  EXPECT_EQ(r.of(Mutation::Toggle), 1u);
+  EXPECT_EQ(r.skips(Mutation::Toggle), 1u);
+  EXPECT_TRUE(n.cell(0).layer->common.is_disabled);
+  EXPECT_FALSE(n.cell(1).layer->common.is_disabled);
+}
+
+TEST(Mutation, E_23_G_85_a_new_connection_is_there_and_changes_the_output) {
+  for (const bool widths_differ : {false, true}) {
+    Network n = read(row_of({dense(4, widths_differ ? 6 : 4, R"("activation":"tanh")"), dense(widths_differ ? 6 : 4, 4)}));
+    const Shape input = Shape::of({2, 4});
+    const std::vector<float> x = {1, 2, -1, 0.5f, 0.25f, -2, 1, 1};
+    const std::vector<float> before = outputs(n, input, x);
+    EXPECT_EQ(changed(n, input, only(&MutationConfig::connection_add_rate)).of(Mutation::AddConnection), 1u);
+    EXPECT_NE(text(n).find("is_remote_link"), std::string::npos) << text(n);
+    const std::vector<float> after = outputs(n, input, x);
+    double moved = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) moved = std::max(moved, std::abs(static_cast<double>(after[i] - before[i])));
+    EXPECT_GT(moved, 1e-3);
+  }
+}
+
+TEST(Mutation, E_23_connections_append_drop_and_unwrap) {
+  Network n = read(row_of({dense(3, 3), dense(3, 3)}));
+  const Shape input = Shape::of({1, 3});
+  const std::string before = text(n);
+  const MutationConfig add = only(&MutationConfig::connection_add_rate), drop = only(&MutationConfig::connection_drop_rate);
+  std::size_t added = 0;
+  for (std::uint32_t g = 0; g < 12; ++g) added += changed(n, input, add, {g, 0}).of(Mutation::AddConnection);
+  EXPECT_GT(added, 2u);
+  std::size_t appended = 0;
+  for (std::size_t i = 0; i < 2; ++i) n.cell(i).layer->visit_children([&](const std::string& path, Layer&) { appended += path == "parallel_branches.2"; });
+  EXPECT_GE(appended, 1u);
+  std::size_t dropped = 0;
+  for (std::uint32_t g = 0; g < 12; ++g) dropped += changed(n, input, drop, {g, 0}).of(Mutation::DropConnection);
+  EXPECT_EQ(dropped, added);
+  EXPECT_EQ(text(n), before);
+}
+
+TEST(Mutation, E_23_a_pick_that_would_share_in_a_circle_is_taken_back) {
+  Network n = read(row_of({dense(3, 3), dense(3, 3)}));
+  const Shape input = Shape::of({1, 3});
+  for (std::uint32_t g = 0; g < 40; ++g) {
+    changed(n, input, only(&MutationConfig::connection_add_rate), {g, 1});
+    ASSERT_TRUE(n.prepare(input));  // both cells through each other would be a circle
+  }
+}
+
+TEST(Mutation, E_26_growth_changes_nothing_at_first) {
+  for (std::uint32_t individual = 0; individual < 8; ++individual) {
+    Network n = read(row_of({dense(3, 5), "", "", dense(5, 2)}));
+    const Shape input = Shape::of({2, 3});
+    const std::vector<float> x = {1, 2, -1, 0.5f, 0.25f, -2};
+    const std::vector<float> before = outputs(n, input, x);
+    EXPECT_EQ(changed(n, input, only(&MutationConfig::cell_grow_rate), {0, individual}).of(Mutation::Grow), 2u);
+    EXPECT_TRUE(n.cell(1).layer && n.cell(2).layer);
+    EXPECT_EQ(outputs(n, input, x), before);
+  }
+}
+
+TEST(Mutation, E_26_types_step_along_the_list_and_pruning_removes) {
+  Network n = read(row_of({dense(4, 4), dense(4, 4)}));
+  MutationConfig c = only(&MutationConfig::dtype_rate);
+  c.dtypes = {DType::float32, DType::int8};
+  EXPECT_EQ(changed(n, Shape::of({1, 4}), c).of(Mutation::Dtype), 2u);
+  n.visit_weights([](const std::string&, Weight& w, Layer&) { EXPECT_EQ(w.dtype(), DType::int8); });
+  const MutationReport r = changed(n, Shape::of({1, 4}), only(&MutationConfig::layer_prune_rate));
+  EXPECT_EQ(r.of(Mutation::Prune), 2u);
+  EXPECT_FALSE(n.cell(0).layer);
+  Network fixed = read(row_of({dense(4, 2)}));
+  EXPECT_EQ(changed(fixed, Shape::of({1, 4}), only(&MutationConfig::layer_prune_rate)).skips(Mutation::Prune), 1u);
+}
+
+// 2 000 by default, LOOM_MUTATIONS of them where it is set: lines of descent of 12 generations from several bases.
+TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
+  const char* asked = std::getenv("LOOM_MUTATIONS");
+  std::size_t left = asked != nullptr ? static_cast<std::size_t>(std::atol(asked)) : 2000;
+#ifdef LOOM_SANITIZED
+  left = std::min<std::size_t>(left, 300);
+#endif
+  const std::string sequence = R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":6},)" +
+                               dense(6, 6, R"("activation":"silu","bias":true)") + "]}";
+  const std::string mha = R"({"type":"mha","d_model":6,"num_heads":1})";
+  const std::string conv = R"({"type":"cnn2","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"activation":"relu"})";
+  const std::pair<std::string, Shape> bases[] = {
+      {row_of({dense(4, 6, R"("activation":"tanh")"), "", sequence, dense(6, 2)}), Shape::of({3, 4})},
+      {row_of({dense(4, 6), mha, "", R"({"type":"lstm","input_height":6,"output_height":5})", dense(5, 3)}), Shape::of({2, 3, 4})},
+      {row_of({conv, R"({"type":"reshape","shape":[-1]})", dense(48, 4, R"("dtype":"int8")"), R"({"type":"softmax","input_height":4})"}),
+       Shape::of({2, 2, 4, 4})}};
+  MutationConfig c;
+  c.node_rate = 0.3, c.connection_add_rate = 0.3, c.connection_drop_rate = 0.2, c.layer_toggle_rate = 0.1;
+  c.dtype_rate = 0.1, c.cell_grow_rate = 0.3, c.layer_prune_rate = 0.05, c.vocab_size = 16, c.max_layers = 40, c.max_operations = 80, c.max_adapter_weights = 4096;
+  const auto runner = Runner::create().value();
+  MutationReport total;
+  for (std::uint32_t line = 0; left > 0; ++line) {
+    const auto& [spec, input] = bases[line % 3];
+    Network n = read(spec);
+    const std::vector<float> x(input.elements(), 0.5f);
+    for (std::uint32_t generation = 0; generation < 12 && left > 0; ++generation, --left) {
+      c.seed = line;
+      const auto done = mutate(n, input, c, {generation, line}, &total);
+      ASSERT_TRUE(done) << line << " " << generation << ": " << done.error().message << "\n" << text(n);
+      runner->use(n);
+      const auto y = runner->forward({x.data(), input});
+      ASSERT_TRUE(y) << line << " " << generation << ": " << y.error().message << "\n" << text(n);
+    }
+  }
+  for (std::size_t m = 0; m < kNumMutations; ++m) EXPECT_GT(total.made[m], 0u) << name(static_cast<Mutation>(m));
+}
+
+}  // namespace
+}  // namespace loom

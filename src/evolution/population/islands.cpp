@@ -1,0 +1,70 @@
+#include "evolution/population/islands.h"
+
+#include <cmath>
+#include <limits>
+
+namespace loom {
+
+Result<Islands> Islands::create(std::uint64_t seed, const IslandsConfig& config, const Network& base, const Shape& input, Workers& workers) {
+  if (config.count < 1 || config.count > 1024) return fail(Code::InvalidConfig, "{} islands, 1 to 1024 expected", config.count);
+  Islands out;
+  out.config_ = config;
+  for (std::size_t i = 0; i < config.count; ++i) {
+    LOOM_TRY(Population p, Population::create(seed_of(seed, i), config.population, base, input, workers, static_cast<std::uint32_t>(i)));
+    out.populations_.push_back(std::move(p));
+  }
+  return out;
+}
+
+Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen) {
+  Report report;
+  report.generation = generation();
+  report.best = std::numeric_limits<double>::quiet_NaN();
+  Sha256 hash;
+  for (Population& p : populations_) {
+    LOOM_TRY(GenerationReport one, p.evolve(fitness, workers, seen));
+    hash.update(std::as_bytes(std::span(one.hash)));
+    if (!(one.best <= report.best) && !std::isnan(one.best)) report.best = one.best;
+    report.average += one.average / static_cast<double>(populations_.size());
+    report.evaluated += one.evaluated;
+    report.islands.push_back(std::move(one));
+  }
+  report.hash = hash.finish();
+  if (populations_.size() > 1 && config_.migrate_every != 0 && generation() % config_.migrate_every == 0) {
+    // All leave before any arrives: the first place of a generation just bred is its best elite.
+    for (std::size_t i = 0; i < populations_.size(); ++i) {
+      LOOM_TRY_VOID(populations_[(i + 1) % populations_.size()].settle(populations_[i].members().front()));
+    }
+  }
+  return report;
+}
+
+const Member* Islands::best_member() const {
+  const Member* best = nullptr;
+  for (const Population& p : populations_)
+    if (const Member* m = p.best_member(); m != nullptr && (best == nullptr || m->fitness->score() > best->fitness->score())) best = m;
+  return best;
+}
+
+Result<Json> Islands::state() const {
+  Json list = Json::array();
+  for (const Population& p : populations_) {
+    LOOM_TRY(Json one, p.state());
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Result<Islands> Islands::restore(const Json& state, std::uint64_t seed, const IslandsConfig& config, const Shape& input) {
+  if (!state.is_array() || state.size() != config.count || config.count < 1) return fail(Code::CorruptData, "state: {} islands expected", config.count);
+  Islands out;
+  out.config_ = config;
+  for (std::size_t i = 0; i < config.count; ++i) {
+    LOOM_TRY(Population p, Population::restore(state[i], seed_of(seed, i), config.population, input, static_cast<std::uint32_t>(i)));
+    if (i > 0 && p.generation() != out.generation()) return fail(Code::CorruptData, "state: islands of different generations");
+    out.populations_.push_back(std::move(p));
+  }
+  return out;
+}
+
+}  // namespace loom

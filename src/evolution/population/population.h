@@ -1,0 +1,131 @@
+#pragma once
+// Networks that are judged, mixed and changed, generation by generation (engine 9.4). What a generation is follows from (seed, configuration,
+// fitness) alone; threads and the order of evaluation never show.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/sha256.h"
+#include "evolution/mutation/mutation.h"
+#include "evolution/population/runner.h"
+#include "evolution/splice/splice.h"
+
+namespace loom {
+
+// How good a network is. More is better in every place; the first is the score. One number: sorted by it; several: Pareto rank, then
+// crowding distance. `behaviour` is what novelty compares; of one length for all.
+struct Fitness {
+  std::vector<double> objectives;
+  std::vector<double> behaviour;
+  double score() const { return objectives.empty() ? 0 : objectives[0]; }
+};
+
+// Called from several threads, each with a runner of its own; Runner::use() comes first. An error ends the run; what only this network
+// cannot do is a score of NaN, which ranks last.
+using FitnessFunction = std::function<Result<Fitness>(Runner& runner, const Network& network)>;
+
+struct PopulationConfig {
+  std::size_t size = 64;
+  MutationConfig mutation;
+  SpliceConfig::Mode splice_mode = SpliceConfig::Mode::Blend;
+  double blend_alpha = 0.5, split_ratio = 0.5;
+  bool splice_by_fitness = true;  // blend and uniform weigh the parents by their scores
+  double splice_rate = 1;         // of children with two parents; the others change one
+  std::size_t elites = 0;         // 0: max(1, size / 4)
+  double species_distance = 0;    // above 0: networks further apart (1 - structural overlap) are of different species
+  std::size_t stagnation = 15;    // generations without a better score after which a species, unless it is the best, leaves no children
+  double novelty_weight = 0;      // ranks by (1 - w) score + w novelty
+  std::size_t novelty_neighbours = 5;
+};
+
+// "2.17.5": island, generation, place.
+struct MemberId {
+  std::uint32_t island = 0, generation = 0, index = 0;
+  std::string text() const { return fmt::format("{}.{}.{}", island, generation, index); }
+};
+
+struct Member {
+  Network network;
+  MemberId id;
+  std::vector<MemberId> parents;
+  std::string operations;            // "splice perturb:2 type:1"
+  Digest structure{};                // of the spec
+  std::optional<Fitness> fitness;    // of the current network; elites keep theirs
+  std::size_t species = 0;
+};
+
+struct GenerationReport {
+  std::uint32_t generation = 0;
+  std::vector<double> scores;        // of the generation evaluated, by place
+  double best = 0, average = 0, worst = 0;   // over scores that are numbers; NaN without any
+  std::size_t best_index = 0, species = 1, evaluated = 0;
+  Digest hash{};                     // of its members and their fitness
+  std::string summary() const;       // "Gen n | best b avg a worst w pop p"
+};
+
+class Population {
+ public:
+  // Members are mutations of `base`, which is prepared for `input`, a batch. InvalidConfig.
+  static Result<Population> create(std::uint64_t seed, const PopulationConfig& config, const Network& base, const Shape& input, Workers& workers,
+                                   std::uint32_t island = 0);
+
+  // Judges the members that have no fitness yet, then breeds the next generation. `seen`, when given, sees every judged member first.
+  Result<GenerationReport> evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen = nullptr);
+
+  std::uint32_t generation() const { return generation_; }
+  std::span<const Member> members() const { return members_; }
+  const std::optional<Fitness>& fitness_of(std::size_t member) const { return members_[member].fitness; }
+  // The best score so far and its network; null before the first generation, or while every score is NaN.
+  const Network* best() const { return best_ ? &best_->network : nullptr; }
+  double best_score() const { return best_ ? best_->fitness->score() : 0; }
+  const Member* best_member() const { return best_ ? &*best_ : nullptr; }
+  // Places of members, best first: by score or rank, as elites are chosen. Of a generation that was judged.
+  std::vector<std::size_t> ranking() const;
+  // A copy of `guest` takes the last place.
+  Result<void> settle(const Member& guest);
+
+  // What a run that goes on later needs beside seed, configuration and base; networks are .entity files in Base64.
+  Result<Json> state() const;
+  static Result<Population> restore(const Json& state, std::uint64_t seed, const PopulationConfig& config, const Shape& input, std::uint32_t island);
+
+ private:
+  struct Species {
+    Dna dna;                     // of its first member
+    double best = 0;
+    std::uint32_t improved = 0;  // generation
+  };
+  Result<void> judge(const FitnessFunction& fitness, Workers& workers, GenerationReport& report);
+  Result<void> assign_species(Workers& workers);
+  void add_novelty();
+  struct Plan {
+    std::size_t a = 0, b = 0;
+    bool is_elite = false, splices = false;
+  };
+  std::vector<Plan> plan() const;
+  std::vector<Plan> plan_by_species();
+  Result<Member> child(const Plan& plan, std::uint32_t place) const;
+  std::vector<double> selection_values() const;
+
+  std::uint64_t seed_ = 0;
+  PopulationConfig config_;
+  Shape input_;
+  std::uint32_t island_ = 0, generation_ = 0;
+  std::vector<Member> members_;
+  std::optional<Member> best_;
+  std::vector<double> novelty_;                  // by place
+  std::vector<std::vector<double>> archive_;     // behaviours
+  std::vector<Species> species_;
+};
+
+// Of networks judged by several numbers: 0 for those that no other one dominates, and so on; NaN in the first place ranks last.
+std::vector<std::size_t> pareto_ranks(std::span<const Fitness* const> fitness);
+// Places, best first: one objective by value, several by Pareto rank, crowding distance (Deb et al. 2002), then index.
+std::vector<std::size_t> ranked(std::span<const Fitness* const> fitness);
+
+// Of settings and weights; `structure` is spec_digest() of the network.
+Digest network_digest(const Network& network, const Digest& structure);
+Digest spec_digest(const Network& network);
+
+}  // namespace loom

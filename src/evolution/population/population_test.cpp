@@ -1,0 +1,268 @@
+#include "evolution/population/population.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/file.h"
+#include "evolution/evolution_test.h"
+#include "evolution/population/islands.h"
+#include "evolution/run/config.h"
+#include "evolution/tasks/task.h"
+#include "network/clone.h"
+
+namespace loom {
+namespace {
+
+using namespace evolution_test;
+
+const std::string kXorBase = row_of({dense(2, 4, R"("activation":"tanh","bias":true)"), dense(4, 1, R"("bias":true)")}, R"("seed":1,)");
+
+PopulationConfig weights_only(std::size_t size) {
+  PopulationConfig c;
+  c.size = size;
+  c.mutation.activation_rate = c.mutation.node_rate = c.mutation.layer_toggle_rate = c.mutation.connection_add_rate = c.mutation.connection_drop_rate = 0;
+  c.mutation.weight_perturb_scale = 0.8;
+  c.splice_mode = SpliceConfig::Mode::Uniform, c.splice_rate = 0.3, c.splice_by_fitness = false;
+  return c;
+}
+
+Network base_of(const EvolutionConfig& config) {
+  auto spec = network_from_json(config.network);
+  EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+  return std::move(spec->network);
+}
+
+Population made(const PopulationConfig& c, Workers& workers, const Task& task, std::uint64_t seed = 1, const std::string& base = kXorBase) {
+  auto p = Population::create(seed, c, read(base), task.input(), workers);
+  EXPECT_TRUE(p) << (p ? "" : p.error().message);
+  return std::move(*p);
+}
+
+TEST(Population, E_30_elites_stay_unchanged_and_keep_their_fitness) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
+  Population p = made(weights_only(16), workers, *task);
+  for (const Member& m : p.members()) EXPECT_FALSE(m.fitness);
+  std::vector<Digest> before;
+  for (const Member& m : p.members()) before.push_back(network_digest(m.network, m.structure));
+  const GenerationReport r = p.evolve(fitness, workers).value();
+  EXPECT_EQ(r.evaluated, 16u);
+  ASSERT_EQ(r.scores.size(), 16u);
+  std::vector<std::size_t> order(16);
+  for (std::size_t i = 0; i < 16; ++i) order[i] = i;
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return r.scores[a] > r.scores[b]; });
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(p.fitness_of(i));
+    EXPECT_EQ(p.fitness_of(i)->score(), r.scores[order[i]]);
+    EXPECT_EQ(network_digest(p.members()[i].network, p.members()[i].structure), before[order[i]]);
+  }
+  for (std::size_t i = 4; i < 16; ++i) EXPECT_FALSE(p.fitness_of(i));
+  EXPECT_EQ(p.best_score(), r.best);
+  EXPECT_EQ(r.summary(), fmt::format("Gen 0 | best {:.6g} avg {:.6g} worst {:.6g} pop 16", r.best, r.average, r.worst));
+  EXPECT_EQ(p.evolve(fitness, workers)->evaluated, 12u);
+}
+
+TEST(Population, E_30_nan_ranks_last_and_spoils_nothing) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  Population p = made(weights_only(8), workers, *task);
+  std::size_t calls = 0;
+  const auto r = p.evolve([&](Runner&, const Network&) -> Result<Fitness> { return Fitness{{calls++ % 2 == 0 ? std::nan("") : static_cast<double>(calls)}, {}}; }, workers);
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->best, 8);
+  EXPECT_EQ(r->worst, 2);
+  EXPECT_EQ(r->average, 5);
+  EXPECT_EQ(p.fitness_of(0)->score(), 8);
+  Population none = made(weights_only(4), workers, *task);
+  const auto nothing = none.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{std::nan("")}, {}}; }, workers);
+  ASSERT_TRUE(nothing);
+  EXPECT_TRUE(std::isnan(nothing->best));
+  EXPECT_EQ(none.best(), nullptr);
+}
+
+TEST(Population, E_26_pareto_rank_then_crowding_then_index) {
+  const std::vector<Fitness> f = {{{1, 1}, {}}, {{3, 0}, {}}, {{0, 3}, {}}, {{2, 2}, {}}, {{2.1, 1.9}, {}}, {{std::nan(""), 9}, {}}, {{1, 1}, {}}};
+  std::vector<const Fitness*> list;
+  for (const Fitness& one : f) list.push_back(&one);
+  EXPECT_EQ(pareto_ranks(list), (std::vector<std::size_t>{1, 0, 0, 0, 0, 2, 1}));
+  // Ends of the front first; (2, 2) has the larger gap to its neighbours: 2.1/3 + 3/3*... beside (2.1, 1.9).
+  const std::vector<std::size_t> order = ranked(list);
+  EXPECT_EQ(order[0], 1u);
+  EXPECT_EQ(order[1], 2u);
+  EXPECT_EQ(order[2], 3u);
+  EXPECT_EQ(order[3], 4u);
+  EXPECT_EQ(order[4], 0u);
+  EXPECT_EQ(order[5], 6u);
+  EXPECT_EQ(order[6], 5u);
+}
+
+TEST(Population, E_26_fewer_bytes_win_where_scores_are_equal) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  PopulationConfig c = weights_only(12);
+  c.mutation.weight_perturb_rate = 0, c.mutation.dtype_rate = 0.5, c.splice_rate = 0;
+  c.mutation.dtypes = {DType::float32, DType::int8};
+  const std::string base = row_of({dense(2, 64, R"("activation":"tanh")"), dense(64, 1)}, R"("seed":1,)");
+  const auto network = read(base);
+  Population p = Population::create(3, c, network, task->input(), workers).value();
+  const FitnessFunction bytes = fitness_of(*task, {"score", "bytes"}).value(), flat = [&](Runner& r, const Network& n) -> Result<Fitness> {
+    LOOM_TRY(Fitness f, bytes(r, n));
+    f.objectives[0] = 0;
+    return f;
+  };
+  const auto r = p.evolve(flat, workers);
+  ASSERT_TRUE(r);
+  for (std::size_t i = 1; i < p.members().size(); ++i)
+    if (p.fitness_of(i)) {
+      EXPECT_GE(p.fitness_of(0)->objectives[1], p.fitness_of(i)->objectives[1]);
+    }
+  Network judged = clone_network(network).value();
+  ASSERT_TRUE(judged.prepare(task->input()));
+  EXPECT_EQ(multiply_adds(judged, task->input()), 2 * 64 + 64);
+}
+
+std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const EvolutionConfig& config, std::size_t generations) {
+  auto workers = Workers::create(threads, isa).value();
+  const auto task = built_in_task(config.task).value();
+  Network base = base_of(config);
+  auto islands = Islands::create(config.seed, config.islands, base, task->input(), workers);
+  EXPECT_TRUE(islands) << (islands ? "" : islands.error().message);
+  std::vector<std::string> out;
+  for (std::size_t g = 0; g < generations; ++g) {
+    const auto r = islands->evolve(fitness_of(*task, config.objectives).value(), workers);
+    EXPECT_TRUE(r) << (r ? "" : r.error().message);
+    out.push_back(to_hex(r->hash));
+  }
+  return out;
+}
+
+EvolutionConfig everything_on(const std::string& task) {
+  Json json = parse_json(R"({"population":10,"islands":2,"migrate_every":2,"seed":9,"objectives":["score","bytes","multiply_adds"],
+    "mutation":{"weight_perturb_scale":0.5,"node_rate":0.2,"connection_add_rate":0.3,"dtype_rate":0.1,"cell_grow_rate":0.2,"layer_prune_rate":0.05,
+      "max_layers":24,"max_operations":40,"vocab_size":8},
+    "splice":{"mode":"uniform"},"species":{"distance":0.6},"novelty":{"weight":0.3}})").value();
+  json["task"] = task == "cart_pole" ? Json{{"name", task}, {"episodes", 2}, {"steps", 60}} : Json(task);
+  const std::size_t in = task == "cart_pole" ? 4 : 2;
+  json["network"] = parse_json(row_of({dense(in, 4, R"("activation":"tanh","bias":true)"), "", dense(4, 1, R"("bias":true)")}, R"("seed":1,)")).value();
+  auto config = evolution_config_from(json);
+  EXPECT_TRUE(config) << (config ? "" : config.error().message);
+  return *config;
+}
+
+TEST(Population, E_30_one_hash_for_all_threads_and_targets) {
+  for (const char* task : {"xor", "cart_pole", "spirals"}) {
+    const EvolutionConfig config = everything_on(task);
+    const auto first = hashes(1, std::nullopt, config, 5);
+    for (const int threads : {2, 3, 7}) EXPECT_EQ(hashes(threads, std::nullopt, config, 5), first) << task << " " << threads << " threads";
+    for (const Isa isa : usable_isas()) EXPECT_EQ(hashes(1, isa, config, 5), first) << task << " " << name(isa);
+  }
+}
+
+TEST(Population, E_30_a_run_that_goes_on_gives_the_bits_of_one_that_never_stopped) {
+  const EvolutionConfig config = everything_on("xor");
+  auto workers = Workers::create(2).value();
+  const auto task = built_in_task(config.task).value();
+  const FitnessFunction fitness = fitness_of(*task, config.objectives).value();
+  Network base = base_of(config);
+  const auto whole = hashes(1, std::nullopt, config, 7);
+  Islands first = Islands::create(config.seed, config.islands, base, task->input(), workers).value();
+  for (int g = 0; g < 3; ++g) ASSERT_TRUE(first.evolve(fitness, workers));
+  const std::string saved = dump_json(first.state().value());
+  auto again = Islands::restore(parse_json(saved).value(), config.seed, config.islands, task->input());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->generation(), 3u);
+  EXPECT_EQ(dump_json(again->state().value()), saved);
+  for (std::size_t g = 3; g < 7; ++g) EXPECT_EQ(to_hex(again->evolve(fitness, workers)->hash), whole[g]) << g;
+}
+
+TEST(Population, states_that_are_damaged_are_errors) {
+  const EvolutionConfig config = everything_on("xor");
+  auto workers = Workers::create(1).value();
+  const auto task = built_in_task(config.task).value();
+  Islands islands = Islands::create(config.seed, config.islands, base_of(config), task->input(), workers).value();
+  const Json state = islands.state().value();
+  EXPECT_FALSE(Islands::restore(Json::array(), config.seed, config.islands, task->input()));
+  for (const char* key : {"generation", "members", "archive", "species"}) {
+    Json less = state;
+    less[0].erase(key);
+    EXPECT_FALSE(Islands::restore(less, config.seed, config.islands, task->input())) << key;
+    less[0][key] = "text";
+    EXPECT_FALSE(Islands::restore(less, config.seed, config.islands, task->input())) << key;
+  }
+  Json damaged = state;
+  damaged[0]["members"][0]["network"] = "AAAA";
+  EXPECT_FALSE(Islands::restore(damaged, config.seed, config.islands, task->input()));
+}
+
+TEST(Population, species_keep_champions_of_different_shapes) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  PopulationConfig c = weights_only(24);
+  c.mutation.node_rate = 0.3, c.species_distance = 0.5;
+  Population p = made(c, workers, *task);
+  const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
+  std::size_t most = 0;
+  for (int g = 0; g < 6; ++g) {
+    const auto r = p.evolve(fitness, workers);
+    ASSERT_TRUE(r) << r.error().message;
+    most = std::max(most, r->species);
+    EXPECT_EQ(p.members().size(), 24u);
+  }
+  EXPECT_GT(most, 1u);
+}
+
+TEST(Population, E_30_errors_of_the_fitness_end_the_generation) {
+  auto workers = Workers::create(3).value();
+  const auto task = xor_task();
+  Population p = made(weights_only(8), workers, *task);
+  const auto r = p.evolve([](Runner&, const Network&) -> Result<Fitness> { return fail(Code::Cancelled, "enough"); }, workers);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, Code::Cancelled);
+}
+
+std::size_t generations_to_solve(const EvolutionConfig& config, std::size_t most) {
+  auto workers = Workers::create(1).value();
+  const auto task = built_in_task(config.task).value();
+  Network base = base_of(config);
+  Islands islands = Islands::create(config.seed, config.islands, base, task->input(), workers).value();
+  const FitnessFunction fitness = fitness_of(*task, config.objectives).value();
+  for (std::size_t g = 1; g <= most; ++g) {
+    EXPECT_TRUE(islands.evolve(fitness, workers));
+    if (islands.best_member() != nullptr && islands.best_member()->fitness->score() >= task->target()) return g;
+  }
+  return most + 1;
+}
+
+EvolutionConfig example(const char* name) {
+  const auto text = read_text_file(std::string(LOOM_SOURCE_DIR "/examples/evolve/") + name);
+  EXPECT_TRUE(text) << name;
+  auto config = evolution_config_from(parse_json(*text).value());
+  EXPECT_TRUE(config) << (config ? "" : config.error().message);
+  return *config;
+}
+
+TEST(Population, E_20_E_30_xor_is_solved_in_50_generations_at_the_median_of_20_seeds) {
+  for (const char* name : {"xor.json", "xor_minimal.json"}) {
+    EvolutionConfig config = example(name);
+    std::vector<std::size_t> all;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      config.seed = seed;
+      all.push_back(generations_to_solve(config, 100));
+    }
+    std::ranges::sort(all);
+    EXPECT_LE((all[9] + all[10]) / 2, 50u) << name;
+    fmt::print("{}: generations to solve, sorted: {}\n", name, fmt::join(all, " "));
+  }
+}
+
+TEST(Population, E_30_cart_poles_are_balanced) {
+  EvolutionConfig config = example("cart_pole.json");
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    config.seed = seed;
+    EXPECT_LE(generations_to_solve(config, 50), 50u) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,66 @@
+#include "evolution/population/runner.h"
+
+#include <algorithm>
+
+#include "core/fp_environment.h"
+#include "ops/all.h"
+
+namespace loom {
+
+Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa) {
+  std::unique_ptr<Runner> r(new Runner);
+  LOOM_TRY(r->pool_, ThreadPool::create(1));
+  LOOM_TRY(r->kernels_, kernels_for(isa.value_or(best_isa())));
+  LOOM_TRY(r->arena_, Arena::create(std::size_t{1} << 16));
+  return r;
+}
+
+void Runner::use(const Network& network) {
+  network_ = &network, is_planned_ = false;
+  cells_.assign(network.num_cell_sources(), {});
+}
+
+Result<void> Runner::plan(const Shape& input) {
+  is_planned_ = false;
+  LOOM_TRY_VOID(network_->output_shape(input, 0, network_->num_cells()));
+  Arena measuring = Arena::measuring();
+  Pass pass;
+  pass.cells = cells_, pass.seed = network_->settings.seed;
+  const Exec exec{*pool_, *kernels_, measuring, nullptr, Activations::int16};
+  // An address that nobody reads, above all that the measuring arena hands out.
+  const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, network_->settings.activations};
+  network_->forward(exec, pass, nothing, 0, network_->num_cells());
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  if (measuring.peak() > arena_.size()) {
+    LOOM_TRY(arena_, Arena::create(std::max(measuring.peak(), 2 * arena_.size())));
+  }
+  planned_ = input, is_planned_ = true;
+  return {};
+}
+
+Result<ConstView> Runner::forward(const ConstView& x) {
+  if (x.element != network_->settings.activations) return fail(Code::InvalidArgument, "the input is of another element type than the network's");
+  const FpEnvironment environment;
+  if (!is_planned_ || !(planned_ == x.shape)) {
+    LOOM_TRY_VOID(plan(x.shape));
+  }
+  arena_.rewind(0);
+  Pass pass;
+  pass.cells = cells_, pass.seed = network_->settings.seed;
+  const Exec exec{*pool_, *kernels_, arena_, nullptr, Activations::int16};
+  const ConstView y = network_->forward(exec, pass, x, 0, network_->num_cells());
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  return y;
+}
+
+Result<Workers> Workers::create(int threads, std::optional<Isa> isa) {
+  Workers w;
+  LOOM_TRY(w.pool_, ThreadPool::create(threads > 0 ? threads : ThreadPool::default_threads()));
+  for (int i = 0; i < w.pool_->threads(); ++i) {
+    LOOM_TRY(auto runner, Runner::create(isa));
+    w.runners_.push_back(std::move(runner));
+  }
+  return w;
+}
+
+}  // namespace loom

@@ -1,0 +1,56 @@
+#pragma once
+// Forward passes of many small networks, one after the other: one arena and one table of kernels serve them all, where a session would
+// set up its own. One runner per worker; it keeps no state between calls, so recurrent layers begin at 0.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "network/network.h"
+
+namespace loom {
+
+class Runner {
+ public:
+  static Result<std::unique_ptr<Runner>> create(std::optional<Isa> isa = std::nullopt);
+
+  // The network that forward() runs from here on: prepared, and unchanged while it runs.
+  void use(const Network& network);
+  // x in the network's element type; the result is valid until the next call. ShapeMismatch; what layers report.
+  Result<ConstView> forward(const ConstView& x);
+
+ private:
+  Runner() = default;
+  Result<void> plan(const Shape& input);
+  std::unique_ptr<ThreadPool> pool_;  // of the calling thread alone
+  const KernelTable* kernels_ = nullptr;
+  Arena arena_;
+  const Network* network_ = nullptr;
+  Shape planned_;
+  bool is_planned_ = false;
+  std::vector<ConstView> cells_;
+};
+
+// A runner for every worker of a pool.
+class Workers {
+ public:
+  static Result<Workers> create(int threads, std::optional<Isa> isa = std::nullopt);
+  ThreadPool& pool() { return *pool_; }
+  Runner& runner(int worker) { return *runners_[static_cast<std::size_t>(worker)]; }
+
+  // body(part, runner) -> Result<void> for every part; the error of the lowest part that failed.
+  template <class F>
+  Result<void> each(std::size_t parts, F&& body) {
+    std::vector<Result<void>> done(parts);
+    pool_->run(parts, [&](std::size_t part, int worker) { done[part] = body(part, runner(worker)); });
+    for (auto& d : done)
+      if (!d) return std::move(d);
+    return {};
+  }
+
+ private:
+  std::unique_ptr<ThreadPool> pool_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+};
+
+}  // namespace loom

@@ -1,0 +1,42 @@
+#pragma once
+// What `loom evolve` is asked for, as JSON. Untrusted: every key is known or an error, every number has a range.
+
+#include "evolution/population/islands.h"
+#include "evolution/tasks/task.h"
+
+namespace loom {
+
+struct TaskConfig {
+  std::string name = "xor";        // xor, spirals, cart_pole, csv, idx
+  std::string path, labels;        // of csv and idx: the file, and for idx the file of labels
+  std::string target_column;       // csv; empty: the last column
+  bool header = true;              // csv
+  bool values = false;             // csv: targets are numbers
+  std::size_t limit = 0;           // the first samples of a data set; 0: all
+  std::string score;               // squared_error, accuracy, cross_entropy; empty: the task's own
+  std::optional<double> target;    // the score that ends the run; empty: the task's own
+  std::size_t points = 96;         // spirals: of each arm
+  std::size_t episodes = 5, steps = 500;  // cart_pole
+  std::uint64_t seed = 0;          // cart_pole: of the starts
+};
+
+struct EvolutionConfig {
+  TaskConfig task;
+  Json network;                    // a spec, or a path
+  IslandsConfig islands;
+  std::uint64_t seed = 0;
+  std::size_t generations = 100;
+  std::vector<std::string> objectives = {"score"};
+  bool ensemble = false;           // at the end, two members that complete each other are joined and judged together
+};
+
+// {"task": "xor" or {"name": ..}, "network": {..} or "file", "population": 64, "islands": 1, "migrate_every": 10, "generations": 100,
+//  "seed": 0, "elites": 0, "objectives": ["score"], "ensemble": false, "mutation": {..}, "splice": {"mode", "blend_alpha", "split_ratio",
+//  "by_fitness", "rate"}, "species": {"distance", "stagnation"}, "novelty": {"weight", "neighbours"}}.
+// InvalidConfig, UnknownName, UnknownKey with a JSON pointer.
+Result<EvolutionConfig> evolution_config_from(const Json& json);
+// xor, spirals and cart_pole; UnknownName for others.
+Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& config);
+Result<Score> score_from_name(std::string_view name);
+
+}  // namespace loom

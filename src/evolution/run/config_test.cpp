@@ -1,0 +1,79 @@
+#include "evolution/run/config.h"
+
+#include "evolution/evolution_test.h"
+
+namespace loom {
+namespace {
+
+Result<EvolutionConfig> config(const std::string& text) { return evolution_config_from(parse_json(text).value()); }
+
+TEST(EvolutionConfig, defaults_and_every_key) {
+  const auto plain = config(R"({"network":"base.json"})");
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(plain->task.name, "xor");
+  EXPECT_EQ(plain->islands.population.size, 64u);
+  EXPECT_EQ(plain->islands.population.mutation.weight_perturb_rate, 0.8);
+  const auto all = config(R"({"network":{},"task":{"name":"cart_pole","episodes":2,"steps":9,"seed":3,"target":0.5},"population":7,"elites":2,
+    "islands":3,"migrate_every":4,"generations":5,"seed":6,"objectives":["score","bytes"],"ensemble":true,
+    "mutation":{"weight_perturb_scale":2,"node_rate":0,"layer_types":["dense"],"activations":["tanh"],"dtypes":["int8","int4"]},
+    "splice":{"mode":"point","blend_alpha":0.1,"split_ratio":0.2,"by_fitness":false,"rate":0.3},"species":{"distance":0.4,"stagnation":5},
+    "novelty":{"weight":0.6,"neighbours":7}})");
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->islands.population.mutation.layer_types, (std::vector<std::string>{"dense"}));
+  EXPECT_EQ(all->islands.population.splice_mode, SpliceConfig::Mode::Point);
+  EXPECT_EQ(all->islands.population.novelty_neighbours, 7u);
+  EXPECT_EQ(all->task.target, 0.5);
+  EXPECT_EQ(built_in_task(all->task).value()->input(), Shape::of({2, 4}));
+}
+
+TEST(EvolutionConfig, errors_say_where) {
+  const std::tuple<const char*, Code, const char*> bad[] = {
+      {R"({})", Code::InvalidConfig, "/network"},
+      {R"([])", Code::InvalidConfig, ""},
+      {R"({"network":{},"populaton":3})", Code::UnknownKey, "population"},
+      {R"({"network":{},"population":0})", Code::InvalidConfig, "/population"},
+      {R"({"network":{},"mutation":{"node_rate":2}})", Code::InvalidConfig, "/mutation/node_rate"},
+      {R"({"network":{},"mutation":{"layer_types":["dense","densa"]}})", Code::UnknownName, "dense"},
+      {R"({"network":{},"splice":{"mode":"blent"}})", Code::UnknownName, "blend"},
+      {R"({"network":{},"task":{"nam":"xor"}})", Code::UnknownKey, "/task"},
+      {R"({"network":{},"seed":-1})", Code::InvalidConfig, "/seed"},
+      {R"({"network":{},"population":2,"elites":3})", Code::InvalidConfig, "/elites"}};
+  for (const auto& [text, code, where] : bad) {
+    const auto c = config(text);
+    ASSERT_FALSE(c) << text;
+    EXPECT_EQ(c.error().code, code) << c.error().message;
+    EXPECT_NE(c.error().message.find(where), std::string::npos) << c.error().message;
+  }
+  TaskConfig chess;
+  chess.name = "chess";
+  EXPECT_EQ(built_in_task(chess).error().code, Code::UnknownName);
+}
+
+TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {
+  const auto runner = Runner::create().value();
+  Network n = evolution_test::read(evolution_test::row_of({evolution_test::dense(2, 1, R"("bias":true)")}));
+  evolution_test::fill(n, 0, {0, 0, 0.5});
+  const auto task = xor_task();
+  ASSERT_TRUE(n.prepare(task->input()));
+  EXPECT_DOUBLE_EQ(task->judge(*runner, n)->score(), 0.75);
+  evolution_test::fill(n, 0, {1, 1, 0});
+  EXPECT_EQ(*task->right(*runner, n), (std::vector<bool>{true, true, true, false}));
+  Samples s;
+  s.input = Shape::of({2}), s.inputs = {1, 2, 3}, s.values = {1};
+  EXPECT_FALSE(sample_task("x", s, Score::SquaredError, 1));
+  s.inputs = {1, 2}, s.values = {}, s.labels = {4}, s.classes = 3;
+  EXPECT_FALSE(sample_task("x", s, Score::Accuracy, 1));
+}
+
+TEST(Tasks, cross_entropy_of_equal_scores_is_the_logarithm_of_the_classes) {
+  const auto runner = Runner::create().value();
+  Network n = evolution_test::read(evolution_test::row_of({evolution_test::dense(1, 4, R"("init":"zeros")")}));
+  Samples s;
+  s.inputs = {1, 2}, s.labels = {0, 3}, s.classes = 4;
+  const auto task = sample_task("x", s, Score::CrossEntropy, 0).value();
+  ASSERT_TRUE(n.prepare(task->input()));
+  EXPECT_NEAR(task->judge(*runner, n)->score(), -1.3862943611198906, 1e-12);
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,148 @@
+#include <cmath>
+#include <limits>
+
+#include "core/philox.h"
+#include "evolution/sums.h"
+#include "evolution/tasks/task.h"
+#include "layers/link/link.h"
+#include "simd/math64.h"
+
+namespace loom {
+namespace {
+
+struct Cart {
+  double x = 0, speed = 0, angle = 0, turn = 0;
+  std::size_t steps = 0;
+  bool fallen = false;
+};
+
+// Equations of motion of Barto, Sutton & Anderson 1983, without friction.
+void step(Cart& c, bool right) {
+  constexpr double kGravity = 9.8, kPole = 0.1, kTotal = 1.1, kHalfLength = 0.5, kForce = 10, kSeconds = 0.02;
+  const double cosine = cos64(c.angle), sine = sin64(c.angle), force = right ? kForce : -kForce;
+  const double push = (force + kPole * kHalfLength * c.turn * c.turn * sine) / kTotal;
+  const double turning = (kGravity * sine - cosine * push) / (kHalfLength * (4.0 / 3.0 - kPole * cosine * cosine / kTotal));
+  const double moving = push - kPole * kHalfLength * turning * cosine / kTotal;
+  c.x += kSeconds * c.speed, c.speed += kSeconds * moving;
+  c.angle += kSeconds * c.turn, c.turn += kSeconds * turning;
+  ++c.steps;
+  constexpr double kFarthest = 2.4, kSteepest = 12 * 2 * 3.141592653589793 / 360;
+  c.fallen = !(std::abs(c.x) <= kFarthest && std::abs(c.angle) <= kSteepest);
+}
+
+class CartPole final : public Task {
+ public:
+  explicit CartPole(const CartPoleConfig& config) : config_(config) {
+    const RandomStream stream{config.seed, RandomDomain::Noise, 0, random_site("cart_pole")};
+    const auto draw = [&](std::size_t i) { return (2 * static_cast<double>(stream.uniform(i)) - 1) * 0.05; };
+    for (std::size_t e = 0; e < config.episodes; ++e) starts_.push_back({draw(4 * e), draw(4 * e + 1), draw(4 * e + 2), draw(4 * e + 3)});
+  }
+  std::string_view name() const override { return "cart_pole"; }
+  Shape input() const override { return Shape::of({config_.episodes, 4}); }
+  double target() const override { return 1; }
+
+  Result<Fitness> judge(Runner& runner, const Network& network) const override {
+    Fitness f;
+    const auto carts = run(runner, network);
+    const double all = static_cast<double>(config_.steps);
+    for (std::size_t e = 0; e < config_.episodes; ++e) {
+      f.behaviour.push_back(carts ? (*carts)[e].x : 0);
+      f.behaviour.push_back(carts ? static_cast<double>((*carts)[e].steps) / all : 0);
+    }
+    f.objectives = {carts ? lanes16(carts->size(), [&](std::size_t e) { return static_cast<double>((*carts)[e].steps) / all; }) /
+                                static_cast<double>(carts->size())
+                          : std::numeric_limits<double>::quiet_NaN()};
+    return f;
+  }
+
+  Result<std::vector<bool>> right(Runner& runner, const Network& network) const override {
+    LOOM_TRY(const std::vector<Cart> carts, run(runner, network));
+    std::vector<bool> mask;
+    for (const Cart& c : carts) mask.push_back(c.steps == config_.steps);
+    return mask;
+  }
+
+ private:
+  // All episodes go on together, one row each, until the last has ended.
+  Result<std::vector<Cart>> run(Runner& runner, const Network& network) const {
+    const bool wide = network.settings.activations == Element::f64;
+    runner.use(network);
+    std::vector<Cart> carts = starts_;
+    std::vector<double> seen(4 * carts.size());
+    std::vector<float> narrow(seen.size());
+    const Shape shape = input();
+    for (std::size_t t = 0; t < config_.steps; ++t) {
+      bool any = false;
+      for (std::size_t e = 0; e < carts.size(); ++e) {
+        any = any || !carts[e].fallen;
+        seen[4 * e] = carts[e].x, seen[4 * e + 1] = carts[e].speed, seen[4 * e + 2] = carts[e].angle, seen[4 * e + 3] = carts[e].turn;
+      }
+      if (!any) break;
+      if (!wide) narrow.assign(seen.begin(), seen.end());
+      LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(seen.data()) : narrow.data(), shape, network.settings.activations}));
+      const std::size_t width = y.shape.elements() / carts.size();
+      if (width * carts.size() != y.shape.elements() || width == 0 || width > 2)
+        return fail(Code::ShapeMismatch, "cart_pole: {} outputs for an episode, 1 or 2 expected", width);
+      const auto out = [&](std::size_t i) { return wide ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]); };
+      for (std::size_t e = 0; e < carts.size(); ++e)
+        if (!carts[e].fallen) step(carts[e], width == 1 ? out(e) > 0 : out(2 * e + 1) > out(2 * e));
+    }
+    return carts;
+  }
+  CartPoleConfig config_;
+  std::vector<Cart> starts_;
+};
+
+// Matrices of a layer for an input of that shape.
+double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool always = false) {
+  if (layer.common.is_disabled && !always) return 0;
+  if (Link* link = layer.as_link()) {
+    if (link->feeds()) return link->own() != nullptr ? multiply_adds(network, *link->own(), in) : 0;
+    const auto& a = link->address();
+    return multiply_adds(network, *network.cell(*network.index_of({a[0], a[1], a[2], a[3]})).layer, in, true);
+  }
+  const auto out = layer.output_shape(in);
+  double sum = 0;
+  Shape shape = in;
+  const bool is_sequence = layer.kind() == "sequential";
+  layer.visit_children([&](const std::string&, Layer& child) {
+    sum += multiply_adds(network, child, shape);
+    if (!is_sequence || child.common.is_disabled) return;
+    if (const auto next = child.output_shape(shape)) shape = *next;
+  });
+  if (layer.kind() == "embedding" || !out) return sum;
+  const bool is_spatial = layer.kind().starts_with("cnn") || layer.kind().starts_with("convtransposed");
+  layer.visit_weights([&](Weight& w) {
+    if (w.role() != WeightRole::Matrix) return;
+    // Each filter meets every place of its output, each row of another matrix every row of the input.
+    const double places = is_spatial ? static_cast<double>(out->elements()) / static_cast<double>((*out)[0] * w.rows()) : static_cast<double>(in.rows()) / static_cast<double>(in[0]);
+    sum += static_cast<double>(w.elements()) * places;
+  });
+  return sum;
+}
+
+}  // namespace
+
+std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config) { return std::make_unique<CartPole>(config); }
+
+double multiply_adds(const Network& network, const Shape& input) {
+  double sum = 0;
+  for (std::size_t i = 0; i < network.num_cells(); ++i)
+    if (network.cell(i).runs()) sum += multiply_adds(network, *network.cell(i).layer, i == 0 ? input : network.shape_after(i - 1));
+  return sum;
+}
+
+Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& objectives) {
+  for (const std::string& name : objectives)
+    if (name != "score" && name != "bytes" && name != "multiply_adds")
+      return fail(Code::UnknownName, "objective \"{}\" is unknown; known: score bytes multiply_adds", name.substr(0, 40));
+  if (objectives.empty() || objectives[0] != "score") return fail(Code::InvalidConfig, "the first objective is \"score\"");
+  return FitnessFunction([&task, objectives](Runner& runner, const Network& network) -> Result<Fitness> {
+    LOOM_TRY(Fitness f, task.judge(runner, network));
+    for (std::size_t i = 1; i < objectives.size(); ++i)
+      f.objectives.push_back(objectives[i] == "bytes" ? -static_cast<double>(network.resident_bytes()) : -multiply_adds(network, task.input()));
+    return f;
+  });
+}
+
+}  // namespace loom

@@ -1,0 +1,147 @@
+#include <cmath>
+#include <limits>
+
+#include "core/checked.h"
+#include "evolution/sums.h"
+#include "evolution/tasks/task.h"
+#include "simd/math64.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kMaxBehaviour = 64;
+
+class SampleTask final : public Task {
+ public:
+  SampleTask(std::string name, Samples samples, Score score, double target)
+      : name_(std::move(name)), samples_(std::move(samples)), score_(score), target_(target) {
+    count_ = samples_.inputs.size() / samples_.input.elements();
+    batch_ = Network::with_batch(samples_.input, count_);
+    wide_.assign(samples_.inputs.begin(), samples_.inputs.end());
+  }
+  std::string_view name() const override { return name_; }
+  Shape input() const override { return batch_; }
+  double target() const override { return target_; }
+
+  Result<Fitness> judge(Runner& runner, const Network& network) const override {
+    Fitness f;
+    const auto out = outputs(runner, network);
+    f.objectives = {std::numeric_limits<double>::quiet_NaN()};
+    f.behaviour.assign(std::min(kMaxBehaviour, count_), 0);
+    if (!out) return f;
+    const std::size_t width = out->size() / count_;
+    for (std::size_t i = 0; i < f.behaviour.size(); ++i) f.behaviour[i] = (*out)[i * width];
+    f.objectives[0] = score(*out, width);
+    return f;
+  }
+
+  Result<std::vector<bool>> right(Runner& runner, const Network& network) const override {
+    LOOM_TRY(const std::vector<double> out, outputs(runner, network));
+    std::vector<bool> mask(count_);
+    for (std::size_t i = 0; i < count_; ++i) mask[i] = is_right(out, out.size() / count_, i);
+    return mask;
+  }
+
+ private:
+  Result<std::vector<double>> outputs(Runner& runner, const Network& network) const {
+    const bool wide = network.settings.activations == Element::f64;
+    runner.use(network);
+    LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(), batch_, network.settings.activations}));
+    if (y.shape.elements() % count_ != 0) return fail(Code::ShapeMismatch, "{} for {} samples", y.shape.text(), count_);
+    std::vector<double> out(y.shape.elements());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = wide ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]);
+    return out;
+  }
+  double wanted(std::size_t sample, std::size_t output, std::size_t width) const {
+    if (samples_.labels.empty()) return static_cast<double>(samples_.values[sample * samples_.outputs + output]);
+    const auto label = static_cast<std::size_t>(samples_.labels[sample]);
+    return width == 1 ? static_cast<double>(label) : label == output ? 1 : 0;
+  }
+  std::size_t expected_width() const { return samples_.labels.empty() ? samples_.outputs : 0; }
+  bool is_right(const std::vector<double>& out, std::size_t width, std::size_t sample) const {
+    const double* row = out.data() + sample * width;
+    if (samples_.labels.empty()) {
+      for (std::size_t o = 0; o < std::min(width, samples_.outputs); ++o)
+        if (!(std::abs(row[o] - wanted(sample, o, width)) < 0.5)) return false;
+      return width == samples_.outputs;
+    }
+    if (width == 1) return (row[0] > 0.5) == (samples_.labels[sample] != 0) && !std::isnan(row[0]);
+    std::size_t best = 0;
+    for (std::size_t o = 1; o < width; ++o)
+      if (row[o] > row[best]) best = o;
+    return static_cast<std::int32_t>(best) == samples_.labels[sample] && !std::isnan(row[best]);
+  }
+  double score(const std::vector<double>& out, std::size_t width) const {
+    const double nan = std::numeric_limits<double>::quiet_NaN(), n = static_cast<double>(count_);
+    if (expected_width() != 0 && width != expected_width()) return nan;
+    if (!samples_.labels.empty() && width > 1 && width < samples_.classes) return nan;
+    for (const double v : out)
+      if (!std::isfinite(v)) return nan;
+    switch (score_) {
+      case Score::SquaredError:
+        return 1 - lanes16(out.size(), [&](std::size_t i) {
+                     const double gap = out[i] - wanted(i / width, i % width, width);
+                     return gap * gap;
+                   }) / static_cast<double>(out.size());
+      case Score::Accuracy: return lanes16(count_, [&](std::size_t i) { return is_right(out, width, i) ? 1.0 : 0.0; }) / n;
+      case Score::CrossEntropy:
+        if (width < 2 || samples_.labels.empty()) return nan;
+        return -lanes16(count_, [&](std::size_t i) {
+                 const double* row = out.data() + i * width;
+                 double most = row[0];
+                 for (std::size_t o = 1; o < width; ++o) most = row[o] > most ? row[o] : most;
+                 const double sum = lanes16(width, [&](std::size_t o) { return exp64(row[o] - most); });
+                 return log64(sum) - (row[static_cast<std::size_t>(samples_.labels[i])] - most);
+               }) / n;
+    }
+    return nan;
+  }
+
+  std::string name_;
+  Samples samples_;
+  std::vector<double> wide_;  // the inputs for networks that compute in f64
+  Score score_;
+  double target_;
+  std::size_t count_ = 0;
+  Shape batch_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Task>> sample_task(std::string name, Samples s, Score score, double target) {
+  const std::size_t each = s.input.elements(), n = s.inputs.size() / each;
+  if (n == 0 || n * each != s.inputs.size()) return fail(Code::InvalidConfig, "task: {} inputs for samples of {}", s.inputs.size(), s.input.text());
+  if (s.labels.empty() ? s.outputs == 0 || s.values.size() != n * s.outputs : s.labels.size() != n)
+    return fail(Code::InvalidConfig, "task: targets do not fit {} samples", n);
+  for (const std::int32_t label : s.labels)
+    if (label < 0 || static_cast<std::size_t>(label) >= s.classes) return fail(Code::OutOfRange, "task: label {} of {} classes", label, s.classes);
+  LOOM_TRY_VOID(checked_mul(n, each));
+  return std::make_unique<SampleTask>(std::move(name), std::move(s), score, target);
+}
+
+std::unique_ptr<Task> xor_task() {
+  Samples s;
+  s.input = Shape::of({2});
+  s.inputs = {0, 0, 0, 1, 1, 0, 1, 1};
+  s.values = {0, 1, 1, 0};
+  return std::make_unique<SampleTask>("xor", std::move(s), Score::SquaredError, 0.975);
+}
+
+std::unique_ptr<Task> spirals_task(std::size_t points, Score score, double target) {
+  Samples s;
+  s.input = Shape::of({2});
+  s.classes = 2;
+  constexpr double kPi = 3.141592653589793;
+  for (std::size_t i = 0; i < points; ++i) {
+    const double t = static_cast<double>(i) / static_cast<double>(points), angle = t * 3 * kPi, radius = 0.1 + 0.9 * t;
+    for (int arm = 0; arm < 2; ++arm) {
+      const double a = angle + (arm == 0 ? 0 : kPi);
+      s.inputs.push_back(static_cast<float>(radius * cos64(a)));
+      s.inputs.push_back(static_cast<float>(radius * sin64(a)));
+      s.labels.push_back(arm);
+    }
+  }
+  return std::make_unique<SampleTask>("spirals", std::move(s), score, target);
+}
+
+}  // namespace loom

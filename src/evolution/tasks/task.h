@@ -1,0 +1,62 @@
+#pragma once
+// What networks are bred for.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "evolution/population/population.h"
+
+namespace loom {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual std::string_view name() const = 0;
+  // Of one sample, and how many samples a call takes: the shape that networks are prepared for.
+  virtual Shape input() const = 0;
+  // The score at which the task counts as solved.
+  virtual double target() const = 0;
+  // The score of a network; NaN when it gives no finite numbers or cannot run.
+  virtual Result<Fitness> judge(Runner& runner, const Network& network) const = 0;
+  // Which cases it gets right: samples, episodes. For ensembles.
+  virtual Result<std::vector<bool>> right(Runner& runner, const Network& network) const = 0;
+};
+
+// Samples with targets. One output and two classes: right means on the same side of 0.5. More outputs than one: the largest is the class.
+struct Samples {
+  Shape input = Shape::of({1});          // of one sample
+  std::vector<float> inputs;
+  std::vector<std::int32_t> labels;      // classes, or
+  std::vector<float> values;             // values, `outputs` per sample
+  std::size_t outputs = 1, classes = 0;
+};
+enum class Score : std::uint8_t {
+  SquaredError,  // 1 - mean squared distance of outputs to targets (one-hot, or 0 and 1 for one output)
+  Accuracy,      // share of samples that are right
+  CrossEntropy   // minus the mean of -ln softmax(outputs)[class], for several outputs
+};
+// InvalidConfig for samples that do not fit together.
+Result<std::unique_ptr<Task>> sample_task(std::string name, Samples samples, Score score, double target);
+
+// Two bits, their exclusive or. Solved at a mean squared error of 0.025 (neat-python's threshold of 3.9 of 4).
+std::unique_ptr<Task> xor_task();
+// Two arms wound round each other, `points` each; classes 0 and 1, one output.
+std::unique_ptr<Task> spirals_task(std::size_t points = 96, Score score = Score::Accuracy, double target = 0.98);
+
+// A pole on a cart, held up by pushes to the left or right (Barto, Sutton & Anderson 1983): force 10 N, 20 ms a step, Euler; an episode ends
+// beyond 2.4 m, beyond 12 degrees, or after `steps`. Inputs: position, speed, angle, angular speed. One output pushes right above 0, two by
+// the larger one. Starts are drawn from `seed`, uniform in +-0.05. The score is the mean share of the steps survived.
+struct CartPoleConfig {
+  std::size_t episodes = 5, steps = 500;
+  std::uint64_t seed = 0;
+};
+std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config = {});
+
+// Multiply-adds of the matrices that one sample meets in a network prepared for `input`, embeddings left out; links count what they run.
+double multiply_adds(const Network& network, const Shape& input);
+
+// The objectives a run asks for: "score", "bytes" (resident, fewer is better), "multiply_adds" (fewer is better). UnknownName.
+Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& objectives);
+
+}  // namespace loom

@@ -1,0 +1,244 @@
+#include "network/clone.h"
+
+#include "layers/adapter.h"
+#include "layers/all.h"
+#include "layers/link/link.h"
+
+namespace loom {
+namespace {
+
+// Writes down where the settings of a layer lie, in the order of its fields...
+class Settings final : public FieldVisitor {
+ public:
+  struct Entry {
+    const void* member;   // null: `count` is the value
+    std::size_t count = 0;
+  };
+  void operator()(std::string_view, std::size_t& v, SizeRange) override { note(&v); }
+  void operator()(std::string_view, bool& v) override { note(&v); }
+  void operator()(std::string_view, double& v) override { note(&v); }
+  void operator()(std::string_view, std::string& v) override { note(&v); }
+  void operator()(std::string_view, Activation& v) override { note(&v); }
+  void operator()(std::string_view, AxisSizes& v) override { note(&v); }
+  void operator()(std::string_view, std::vector<std::size_t>& v) override { note(&v); }
+  void operator()(std::string_view, std::vector<std::int64_t>& v) override { note(&v); }
+  void operator()(std::string_view, std::vector<bool>& v) override { note(&v); }
+  void operator()(std::string_view, SkipFrom& v) override { note(&v); }
+  void operator()(std::string_view, LayerRef& v) override { note(&v); }
+  void operator()(std::string_view, std::vector<LayerPtr>& v) override { note(&v); }
+  void operator()(std::string_view, LayerPtr& v) override { note(&v); }
+  void object(std::string_view, const std::function<void(FieldVisitor&)>& fields) override { fields(*this); }
+
+  std::vector<Entry> entries;
+
+ protected:
+  void list(std::string_view, std::size_t size, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
+    entries.push_back({nullptr, size});
+    for (std::size_t i = 0; i < size; ++i) item(i, *this);
+  }
+  void choose(std::string_view, std::size_t& index, std::span<const std::string_view>, Code) override { entries.push_back({nullptr, index}); }
+
+ private:
+  void note(const void* member) { entries.push_back({member}); }
+};
+
+Result<LayerPtr> copy_of(const Layer& layer, bool keep_ties, const std::function<void(Layer&)>& edit);
+
+// ...and reads them back into another layer of the kind.
+class Copier final : public FieldVisitor {
+ public:
+  Copier(const std::vector<Settings::Entry>& from, bool keep_ties) : from_(from), keep_ties_(keep_ties) {}
+  void operator()(std::string_view, std::size_t& v, SizeRange) override { take(v); }
+  void operator()(std::string_view, bool& v) override { take(v); }
+  void operator()(std::string_view, double& v) override { take(v); }
+  void operator()(std::string_view, std::string& v) override { take(v); }
+  void operator()(std::string_view, Activation& v) override { take(v); }
+  void operator()(std::string_view, AxisSizes& v) override { take(v); }
+  void operator()(std::string_view, std::vector<std::size_t>& v) override { take(v); }
+  void operator()(std::string_view, std::vector<std::int64_t>& v) override { take(v); }
+  void operator()(std::string_view, std::vector<bool>& v) override { take(v); }
+  void operator()(std::string_view, SkipFrom& v) override { take(v); }
+  void operator()(std::string_view, LayerRef& v) override {
+    take(v);
+    if (!keep_ties_) v = {};
+  }
+  void operator()(std::string_view, std::vector<LayerPtr>& v) override {
+    const auto& children = *static_cast<const std::vector<LayerPtr>*>(next().member);
+    v.clear();
+    for (const LayerPtr& child : children) v.push_back(copy(child));
+  }
+  void operator()(std::string_view, LayerPtr& v) override { v = copy(*static_cast<const LayerPtr*>(next().member)); }
+  void object(std::string_view, const std::function<void(FieldVisitor&)>& fields) override { fields(*this); }
+
+  std::optional<Error> error;
+
+ protected:
+  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>& resize,
+            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
+    const std::size_t size = next().count;
+    resize(size);
+    for (std::size_t i = 0; i < size; ++i) item(i, *this);
+  }
+  void choose(std::string_view, std::size_t& index, std::span<const std::string_view>, Code) override { index = next().count; }
+
+ private:
+  const Settings::Entry& next() {
+    LOOM_ASSERT(at_ < from_.size());
+    return from_[at_++];
+  }
+  template <class T>
+  void take(T& v) {
+    v = *static_cast<const T*>(next().member);
+  }
+  LayerPtr copy(const LayerPtr& child) {
+    if (!child || error) return nullptr;
+    auto made = copy_of(*child, keep_ties_, nullptr);
+    if (made) return std::move(*made);
+    error = std::move(made).error();
+    return nullptr;
+  }
+  const std::vector<Settings::Entry>& from_;
+  bool keep_ties_;
+  std::size_t at_ = 0;
+};
+
+// Kinds by their own name; no folding, no aliases.
+LayerPtr fresh(const Layer& layer) {
+  for (const LayerKind& kind : layer_kinds())
+    if (kind.name == layer.kind()) return kind.make();
+  return nullptr;
+}
+
+// Settings alone; children come with their values.
+Result<LayerPtr> settings_of(const Layer& layer, bool keep_ties, const std::function<void(Layer&)>& edit) {
+  LayerPtr made = layer.as_link() != nullptr ? std::make_unique<Link>() : fresh(layer);
+  if (made == nullptr) return fail(Code::InvalidState, "clone: \"{}\" is no kind of layer", layer.kind());
+  Settings settings;
+  const_cast<Layer&>(layer).fields(settings);
+  Copier copier(settings.entries, keep_ties);
+  made->fields(copier);
+  if (copier.error) return tl::make_unexpected(*std::move(copier.error));
+  made->common = layer.common;
+  if (edit) edit(*made);
+  if (const Link* link = layer.as_link()) {
+    if (link->own() == nullptr) return made;
+    LOOM_TRY(LayerPtr own, copy_of(*link->own(), keep_ties, nullptr));
+    static_cast<Link&>(*made).set_own(std::move(own));
+    return made;
+  }
+  LOOM_TRY_VOID(made->build());
+  LOOM_TRY_VOID(attach_adapters(*made));
+  return made;
+}
+
+Result<void> copy_values(const Layer& from, Layer& to, bool keep_ties) {
+  std::vector<const Weight*> sources;
+  const_cast<Layer&>(from).visit_all_weights([&](Weight& w) { sources.push_back(&w); });
+  std::size_t next = 0;
+  Result<void> done;
+  to.visit_all_weights([&](Weight& w) {
+    const Weight* source = next < sources.size() ? sources[next++] : nullptr;
+    if (!done || source == nullptr || !source->has_value() || (keep_ties && source->is_tied()) || source->name() != w.name() ||
+        !(source->shape() == w.shape()))
+      return;
+    done = w.copy_from(*source);
+    w.freeze(source->is_frozen());
+  });
+  return done;
+}
+
+Result<LayerPtr> copy_of(const Layer& layer, bool keep_ties, const std::function<void(Layer&)>& edit) {
+  LOOM_TRY(LayerPtr made, settings_of(layer, keep_ties, edit));
+  // A layer around others may have given their weights adapters: all values once more, in the order of the tree.
+  if (made->as_lora() != nullptr) {
+    std::vector<Layer*> mine;
+    visit_layers("", *made, [&](const std::string&, Layer& l) { mine.push_back(&l); });
+    std::size_t next = 0;
+    Result<void> done;
+    visit_layers("", const_cast<Layer&>(layer), [&](const std::string&, Layer& l) {
+      if (done && next < mine.size()) done = copy_values(l, *mine[next++], keep_ties);
+    });
+    if (!done) return tl::make_unexpected(std::move(done).error());
+    return made;
+  }
+  LOOM_TRY_VOID(copy_values(layer, *made, keep_ties));
+  return made;
+}
+
+// Visits nothing but what a caller asks for.
+class Places : public FieldVisitor {
+ public:
+  void operator()(std::string_view, std::size_t&, SizeRange) override {}
+  void operator()(std::string_view, bool&) override {}
+  void operator()(std::string_view, double&) override {}
+  void operator()(std::string_view, std::string&) override {}
+  void operator()(std::string_view keys, Activation& v) override {
+    if (keys == "activation") activation = &v;
+  }
+  void operator()(std::string_view, AxisSizes&) override {}
+  void operator()(std::string_view, std::vector<std::size_t>&) override {}
+  void operator()(std::string_view, std::vector<std::int64_t>&) override {}
+  void operator()(std::string_view, std::vector<bool>&) override {}
+  void operator()(std::string_view, SkipFrom&) override {}
+  void operator()(std::string_view, LayerRef&) override {}
+  void operator()(std::string_view keys, std::vector<LayerPtr>& v) override { lists.emplace_back(first_of(keys), &v); }
+  void operator()(std::string_view keys, LayerPtr& v) override {
+    if (v) singles.emplace_back(first_of(keys), &v);
+  }
+  void object(std::string_view, const std::function<void(FieldVisitor&)>&) override {}
+
+  Activation* activation = nullptr;
+  std::vector<std::pair<std::string_view, std::vector<LayerPtr>*>> lists;
+  std::vector<std::pair<std::string_view, LayerPtr*>> singles;
+
+ protected:
+  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, FieldVisitor&)>&) override {}
+  void choose(std::string_view, std::size_t&, std::span<const std::string_view>, Code) override {}
+
+ private:
+  static std::string_view first_of(std::string_view keys) { return keys.substr(0, keys.find('|')); }
+};
+
+}  // namespace
+
+Result<LayerPtr> clone_layer(const Layer& layer, const std::function<void(Layer&)>& edit) { return copy_of(layer, false, edit); }
+
+Result<Network> clone_network(const Network& network) {
+  LOOM_TRY(Network copy, Network::create(network.size()));
+  copy.settings = network.settings;
+  for (std::size_t i = 0; i < network.num_cells(); ++i) {
+    if (!network.cell(i).layer) continue;
+    auto layer = copy_of(*network.cell(i).layer, true, nullptr);
+    if (!layer) return at(network.place_text(i), std::move(layer).error());
+    copy.exchange(i, std::move(*layer));
+  }
+  return copy;
+}
+
+void visit_child_places(Layer& layer, const std::function<void(const std::string&, LayerPtr&)>& visit) {
+  if (layer.as_link() != nullptr) return;
+  Places places;
+  layer.fields(places);
+  for (const auto& [key, children] : places.lists)
+    for (std::size_t i = 0; i < children->size(); ++i) visit(fmt::format("{}.{}", key, i), (*children)[i]);
+  for (const auto& [key, child] : places.singles) visit(std::string(key), *child);
+}
+
+std::vector<LayerPtr>* child_list(Layer& layer, std::string_view key) {
+  if (layer.as_link() != nullptr) return nullptr;
+  Places places;
+  layer.fields(places);
+  for (const auto& [name, children] : places.lists)
+    if (name == key) return children;
+  return nullptr;
+}
+
+Activation* activation_setting(Layer& layer) {
+  if (layer.as_link() != nullptr) return nullptr;
+  Places places;
+  layer.fields(places);
+  return places.activation;
+}
+
+}  // namespace loom
