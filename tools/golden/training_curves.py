@@ -202,10 +202,11 @@ def runs_of(model):
     if model != "mlp":
         return
     momentum = {"name": "sgd", "momentum": 0.9}
+    # Where torch goes on after `total` (cosine rises again) Loom holds the last rate: totals are the 50 steps.
     schedules = (
         {"name": "step", "size": 7, "gamma": 0.5}, {"name": "multi_step", "milestones": [5, 11, 30], "gamma": 0.3}, {"name": "exponential", "gamma": 0.93},
         {"name": "linear", "start_factor": 0.25, "end_factor": 1.0, "total": 20}, {"name": "polynomial", "power": 2.0, "total": 40},
-        {"name": "cosine", "total": 40, "min": 0.001}, {"name": "cosine_restarts", "first_cycle": 7, "cycle_mult": 2, "min": 0.001},
+        {"name": "cosine", "total": 50, "min": 0.001}, {"name": "cosine_restarts", "first_cycle": 7, "cycle_mult": 2, "min": 0.001},
         {"name": "one_cycle", "max": 0.1, "total": 50, "pct": 0.3, "div": 25.0, "final_div": 1e4},
         {"name": "cyclic", "base": 0.001, "max": 0.1, "up": 6, "down": 9, "cyclic_mode": "triangular2"},
     )
@@ -216,7 +217,7 @@ def runs_of(model):
     yield {"optimizer": momentum, "learning_rate": 0.05, "label_smoothing": 0.2}
     yield {"optimizer": {"name": "adam"}, "learning_rate": 0.01, "accumulate": 2}
     yield {"optimizer": {"name": "adamw", "weight_decay": 0.05}, "learning_rate": 0.02, "accumulate": 2, "clip_norm": 0.4, "clip_value": 0.05,
-           "label_smoothing": 0.1, "schedule": {"name": "cosine", "total": 40, "min": 0.001, "warmup_steps": 8, "warmup_factor": 0.125}}
+           "label_smoothing": 0.1, "schedule": {"name": "cosine", "total": 42, "min": 0.001, "warmup_steps": 8, "warmup_factor": 0.125}}
 
 
 def name_of(run):
