@@ -30,7 +30,7 @@ float unit(std::uint64_t stream, std::size_t i) { return static_cast<float>(hash
 
 // "layers.0.sequential_layers.1.sequential_layers.0.gamma" as the script names it: "1.0.gamma".
 std::string short_name(std::string path) {
-  for (const std::string_view part : {"layers.0.", "sequential_layers."})
+  for (const std::string_view part : {"sequential_layers.", "layers.0."})
     for (std::size_t at; (at = path.find(part)) != std::string::npos;) path.erase(at, part.size());
   return path;
 }
