@@ -90,9 +90,11 @@ ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
   return current;
 }
 
+View NetworkSession::room_for_dx() { return options_.input_gradient ? arena_.view(*input_, element()) : View{nullptr, *input_, element()}; }
+
 ConstView NetworkSession::segments_backward(const Exec& exec, const ConstView& dy) {
   const std::size_t each = options_.checkpoint_cells;
-  const View dx = arena_.view(*input_, element());
+  const View dx = room_for_dx();
   // What a forward pass leaves behind beside its output was left by the first one.
   Pass pass = pass_;
   double gates = 0;
@@ -124,7 +126,7 @@ Result<void> NetworkSession::check_segments() const {
 
 ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
   if (options_.checkpoint_cells != 0) return segments_backward(exec, dy);
-  const View dx = arena_.view(*input_, element());
+  const View dx = room_for_dx();
   network_->backward(exec, pass_, dy, dx, 0, network_->num_cells());
   return dx;
 }

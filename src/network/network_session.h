@@ -19,6 +19,7 @@ struct NetworkSessionOptions {
   // Cells of a segment whose activations are computed again for its backward pass instead of being kept (engine T-80): the same gradients
   // in less memory. 0: everything is kept. Unsupported for links and skips between cells, stateful and metacognition layers.
   std::size_t checkpoint_cells = 0;
+  bool input_gradient = true;   // backward gives the gradient of the input too; training has no use for it
 };
 
 // What one call brings along beside the input.
@@ -44,7 +45,7 @@ class NetworkSession {
   // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
   // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is wanted, to the gradient
-  // of the external input, whose shape it has; the result is dx. What gates add to the loss (engine V-37) is part of both.
+  // of the external input, whose shape it has; the result is dx (without data unless `input_gradient`). What gates add to the loss (engine V-37) is part of both.
   Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
 
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the network's element type.
@@ -88,6 +89,7 @@ class NetworkSession {
   Result<void> allocate_states();
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
+  View room_for_dx();
   ConstView run_segments(const Exec& exec, const ConstView& x);
   ConstView segments_backward(const Exec& exec, const ConstView& dy);
   Result<void> check_segments() const;

@@ -110,7 +110,7 @@ Result<void> Trainer::create_workers() {
   if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
     return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected", shards, workers);
   NetworkSessionOptions options = config_.session;
-  options.backward = true;
+  options.backward = true, options.input_gradient = false;
   if (workers > 1) {
     const int threads = options.threads > 0 ? options.threads : ThreadPool::default_threads();
     options.threads = std::max(1, threads / static_cast<int>(workers));
