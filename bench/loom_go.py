@@ -5,14 +5,11 @@ output as JSON is part of what its users wait for, so a second column takes off 
 """
 import argparse
 import json
-import os
-import statistics
-import subprocess
-import time
 
 import welvet
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from beside import loom_lines, program, table, timed
+
 ROWS = ["dense 512 b1", "dense 512 b32", "dense 1024 b1", "dense 1024 b32", "cnn2 3-16 3x3 32x32 b1", "cnn2 64-64 3x3 28x28 b1", "cnn3 8-16 3x3x3 12^3 b2",
         "lstm 128 T32 b1", "lstm 128 T32 b32", "mha 256 h8 T64", "mha 256 h8 T256", "layernorm 512 b256", "rmsnorm 512 b256"]
 SECONDS, ROUNDS = 0.5, 3
@@ -35,23 +32,11 @@ def network(layer, shape):
     return welvet.Network(json.dumps({"id": "bench", "depth": 1, "rows": 1, "cols": 1, "layers_per_cell": 1, "layers": [cell]}))
 
 
-def timed(f):
-    f()
-    times, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < SECONDS or len(times) < 3:
-        start = time.perf_counter()
-        f()
-        times.append((time.perf_counter() - start) * 1e6)
-    return min(times), statistics.median(times)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "build", "bin", "bench_layers"))
+    parser.add_argument("--program", default=program("bench_layers"))
     options = parser.parse_args()
-    table = os.path.join(HERE, "layers.json")
-    with open(table, encoding="utf-8") as file:
-        rows = {r["name"]: r for r in json.load(file)}
+    rows = {r["name"]: r for r in table("layers.json")}
     print(f"{'us, least of both':28}{'Loom':>12}{'Go 0.80':>14}{'without text':>14}{'ratio':>9}{'without text':>14}")
     for name in ROWS:
         layer, shape = rows[name]["layer"], rows[name]["x"]
@@ -64,10 +49,9 @@ def main():
         copy = network({"type": "dense", "input_height": 1, "output_height": 1}, [1, 1])
         mine, theirs, text = [], [], []
         for _ in range(ROUNDS):
-            lines = subprocess.run([options.program, table, name, str(SECONDS)], check=True, capture_output=True, text=True).stdout.splitlines()
-            mine += [float(line.split("\t")[2]) for line in lines if line.startswith(name + "\tforward\t")]
-            theirs.append(timed(lambda: net.forward_polymorphic(x, shape))[0])
-            text.append(timed(lambda: copy.forward_polymorphic([0.123456] * out, [out, 1]))[0])
+            mine += [line[2] for line in loom_lines(options.program, "layers.json", name, SECONDS, 1) if line[:2] == [name, "forward"]]
+            theirs.append(timed(lambda: net.forward_polymorphic(x, shape), SECONDS, 3)[0])
+            text.append(timed(lambda: copy.forward_polymorphic([0.123456] * out, [out, 1]), SECONDS, 3)[0])
         bare = max(min(theirs) - min(text), 0.0)
         print(f"{name:28}{min(mine):12.1f}{min(theirs):14.1f}{bare:14.1f}{min(theirs) / min(mine):9.1f}{bare / min(mine):14.1f}", flush=True)
 

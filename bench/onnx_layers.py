@@ -4,17 +4,13 @@ Rows of bench/layers.json that are made of convolutions, pooling, lstm and dense
 Packages: onnx, onnxruntime, numpy.
 """
 import argparse
-import json
-import os
-import statistics
-import subprocess
-import time
 
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from beside import joined, loom_lines, program, table, timed
+
 ROWS = ["voice activity 129x4 b1", "voice activity 129x64 b1", "small CNN 3x32x32 b1", "small CNN 3x32x32 b32", "cnn2 64-64 3x3 28x28 b1",
         "depthwise 64 3x3 28x28 b1", "mlp 784-512-256-10 b64", "mlp 4-64-64-3 b1", "lstm 128 T32 b1"]
 SECONDS, ROUNDS = 0.3, 5
@@ -84,35 +80,22 @@ def session(row, threads):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def timed(f):
-    f()
-    times, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < SECONDS or len(times) < 5:
-        start = time.perf_counter()
-        f()
-        times.append((time.perf_counter() - start) * 1e6)
-    return min(times), statistics.median(times)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "build", "bin", "bench_layers"))
+    parser.add_argument("--program", default=program("bench_layers"))
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    table = os.path.join(HERE, "layers.json")
-    with open(table, encoding="utf-8") as file:
-        rows = {r["name"]: r for r in json.load(file)}
+    rows = {r["name"]: r for r in table("layers.json")}
     print(f"{'us, least and median':36}{'Loom':>20}{'ONNX Runtime ' + onnxruntime.__version__:>22}{'least':>8}{'median':>8}")
     for name in ROWS:
         run = session(rows[name], options.threads)
         x = {"x": np.random.default_rng(2).random(rows[name]["x"], dtype=np.float32) - 0.5}
         mine, theirs = [], []
         for _ in range(ROUNDS):
-            lines = subprocess.run([options.program, table, name, str(SECONDS), str(options.threads)], check=True, capture_output=True,
-                                   text=True).stdout.splitlines()
-            mine += [tuple(map(float, line.split("\t")[2:4])) for line in lines if line.startswith(name + "\tforward\t")]
-            theirs.append(timed(lambda: run.run(None, x)))
-        a, b = ((min(t[0] for t in s), statistics.median(t[1] for t in s)) for s in (mine, theirs))
+            lines = loom_lines(options.program, "layers.json", name, SECONDS, options.threads)
+            mine += [tuple(line[2:]) for line in lines if line[:2] == [name, "forward"]]
+            theirs.append(timed(lambda: run.run(None, x), SECONDS))
+        a, b = joined(mine), joined(theirs)
         print(f"{name:36}{a[0]:10.1f}{a[1]:10.1f}{b[0]:11.1f}{b[1]:11.1f}{b[0] / a[0]:8.2f}{b[1] / a[1]:8.2f}", flush=True)
 
 

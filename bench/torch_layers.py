@@ -4,17 +4,12 @@ Per row and pass: least and median microseconds of both, and the ratio (above 1:
 spec and its input; a kind is added by one function in KINDS that makes PyTorch's module of a spec.
 """
 import argparse
-import json
-import os
-import statistics
-import subprocess
-import sys
-import time
 
 import torch
 from torch import nn
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from beside import joined, loom_lines, program, table, timed
+
 SECONDS = 0.15  # per pass and round
 
 
@@ -115,40 +110,26 @@ def passes(row):
     return {"forward": forward, "forward+backward": both}
 
 
-def timed(f):
-    f()
-    times, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < SECONDS or len(times) < 5:
-        start = time.perf_counter()
-        f()
-        times.append((time.perf_counter() - start) * 1e6)
-    return min(times), statistics.median(times)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", nargs="?", default="")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "build", "bin", "bench_layers"))
+    parser.add_argument("--program", default=program("bench_layers"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    table = os.path.join(HERE, "layers.json")
-    with open(table, encoding="utf-8") as file:
-        rows = [r for r in json.load(file) if options.part in r["name"]]
+    rows = [r for r in table("layers.json") if options.part in r["name"]]
     print(f"{'us, least and median':36}{'Loom':>20}{'PyTorch':>20}{'least':>8}{'median':>8}")
     for row in rows:
         mine, theirs = {}, {}
         for _ in range(options.rounds):
-            out = subprocess.run([options.program, table, row["name"], str(SECONDS), str(options.threads)], check=True, capture_output=True, text=True).stdout
-            for line in out.splitlines():
-                name, which, least, median = line.split("\t")
+            for name, which, least, median in loom_lines(options.program, "layers.json", row["name"], SECONDS, options.threads):
                 if name == row["name"]:
-                    mine.setdefault(which, []).append((float(least), float(median)))
+                    mine.setdefault(which, []).append((least, median))
             for which, f in passes(row).items():
-                theirs.setdefault(which, []).append(timed(f))
+                theirs.setdefault(which, []).append(timed(f, SECONDS))
         for which, short in (("forward", "f"), ("forward+backward", "f+b")):
-            a, b = ((min(t[0] for t in s[which]), statistics.median(t[1] for t in s[which])) for s in (mine, theirs))
+            a, b = joined(mine[which]), joined(theirs[which])
             print(f"{row['name'] + ' ' + short:36}{a[0]:10.1f}{a[1]:10.1f}{b[0]:10.1f}{b[1]:10.1f}{b[0] / a[0]:8.2f}{b[1] / a[1]:8.2f}", flush=True)
 
 

@@ -207,9 +207,12 @@ bool Weight::refill(ThreadPool& pool) {
 Result<void> Weight::commit_update(ThreadPool& pool) {
   if (tied_ != nullptr) return tied_->commit_update(pool);
   const auto bad = [&](const auto& values) -> Result<void> {
-    bool any = false;  // no early exit: compilers look at many at once
-    for (const auto v : values) any |= !(v - v == 0);
-    for (std::size_t i = 0; any && i < values.size(); ++i)
+    using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+    constexpr Bits kInfinite = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+    Bits any = 0;  // integers and no early exit: compilers look at many at once
+    for (const T v : values) any |= static_cast<Bits>((std::bit_cast<Bits>(v) & kInfinite) == kInfinite);
+    for (std::size_t i = 0; any != 0 && i < values.size(); ++i)
       if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
     return {};
   };

@@ -110,7 +110,7 @@ Result<void> Trainer::create_workers() {
   if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
     return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected", shards, workers);
   NetworkSessionOptions options = config_.session;
-  options.backward = true;
+  options.backward = true, options.input_gradient = false;
   if (options.checkpoint_every != 0 && config_.tbptt_steps != 0)
     return fail(Code::Unsupported, "checkpoint_every beside tbptt_steps: a second forward would start from other states");
   if (workers > 1) {

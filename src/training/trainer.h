@@ -26,7 +26,7 @@ struct TrainerConfig {
   std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
   std::size_t workers = 1;                   // whoever computed them: sessions side by side, each with its share of the threads
   std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
-  NetworkSessionOptions session;             // `backward` is set here
+  NetworkSessionOptions session;             // `backward` and `input_gradient` are set here
 };
 
 // Samples in memory. Classes for the losses that take them (others see one-hot rows), or target values.

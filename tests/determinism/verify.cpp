@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "network/golden.h"
+#include "training/golden.h"
 #include "lm/golden.h"
 
 namespace {
@@ -27,6 +28,10 @@ Result<std::string> first_difference(Isa isa, const std::string& table) {
 Result<std::string> verify() {
   LOOM_TRY(std::string table, golden_table({.isa = best_isa()}));
   if (digest_of_text(table) != kGoldenDigest) return std::string(name(best_isa())) + ":\n" + table;
+  for (const Isa isa : usable_isas()) {
+    LOOM_TRY(std::string trainings, training_table({.isa = isa}));
+    if (digest_of_text(trainings) != kTrainingDigest) return std::string(name(isa)) + ":\n" + trainings;
+  }
   for (const Isa isa : usable_isas())
     if (isa != best_isa()) {
       LOOM_TRY(const std::string difference, first_difference(isa, table));

@@ -58,7 +58,7 @@ def rope(layer, heads):
     rotated = int(width * layer.get("partial_rotary_factor", 1))
     f, factor = frequencies(layer, rotated)
     angle = torch.arange(steps, dtype=torch.float64)[:, None] * f
-    cos, sin = ((wave * factor).float().double() for wave in (angle.cos(), angle.sin()))
+    cos, sin = ((wave * factor).float().to(heads.dtype) for wave in (angle.cos(), angle.sin()))
     turned, rest = heads[..., :rotated], heads[..., rotated:]
     if layer.get("rope_style", "half") == "half":
         a, b = turned.chunk(2, dim=-1)

@@ -41,7 +41,7 @@ def flat_weights(layer, w):
 def recurrent(layer, w, call):
     x = call.x if call.x.dim() == 3 else call.x[None]
     batch, steps = x.shape[:2]
-    zeros = torch.zeros(len(directions(layer)), batch, layer["output_height"], dtype=torch.float64)
+    zeros = torch.zeros(len(directions(layer)), batch, layer["output_height"], dtype=x.dtype)
     state = call.state or {}
     lstm = layer["type"] == "lstm"
     hx = (state.get("h0", zeros), state.get("c0", zeros)) if lstm else state.get("h0", zeros)

@@ -1,0 +1,95 @@
+// Times steps of training and single forwards of a table (bench/training.json), one line of microseconds per row,
+// "name <tab> least <tab> median". bench/torch_training.py runs it beside PyTorch.
+//   bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/philox.h"
+#include "network/spec.h"
+#include "training/trainer.h"
+
+namespace loom {
+namespace {
+
+// Least and median microseconds of f() within `seconds`.
+template <class F>
+void report(const std::string& name, double seconds, F&& f) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  const auto elapsed = [](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); };
+  for (int i = 0; i < 3; ++i) f();
+  for (const auto begin = Clock::now(); elapsed(begin) < seconds || times.size() < 5;) {
+    const auto start = Clock::now();
+    f();
+    times.push_back(elapsed(start) * 1e6);
+  }
+  std::ranges::sort(times);
+  fmt::print("{}\t{:.2f}\t{:.2f}\n", name, times[0], times[times.size() / 2]);
+}
+
+std::size_t count_of(const Json& row, const char* key) { return find(row, key) != nullptr ? static_cast<std::size_t>(*as_int(row[key])) : 0; }
+
+Result<void> bench_row(const std::string& name, const Json& row, const Shape& shape, double seconds, int threads) {
+  LOOM_TRY(Network network, Network::create({}));
+  LOOM_TRY(LayerPtr layer, layer_from_json(row["layer"]));
+  LOOM_TRY_VOID(network.place({}, std::move(layer)));
+  LOOM_TRY_VOID(network.prepare(shape));
+  LOOM_TRY_VOID(network.initialise());
+  const RandomStream random{.seed = 1};
+  std::vector<float> x(shape.elements());
+  const auto ids = static_cast<std::uint32_t>(count_of(row, "ids")), classes = static_cast<std::uint32_t>(count_of(row, "classes"));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = ids != 0 ? static_cast<float>(random.below(i, ids)) : random.uniform(i) - 0.5f;
+  if (find(row, "optimizer") == nullptr) {
+    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, false}));
+    report(name, seconds, [&] { (void)session->forward({x.data(), shape}); });
+    return {};
+  }
+  const Json& optimizer = row["optimizer"];
+  TrainerConfig config;
+  config.loss.name = classes != 0 ? "softmax_crossentropy" : "mse";
+  config.optimizer.name = *as_string(optimizer["name"]);
+  if (const Json* momentum = find(optimizer, "momentum")) config.optimizer.momentum = *as_number(*momentum);
+  config.schedule.learning_rate = 1e-3;
+  config.session.threads = threads;
+  LOOM_TRY(const auto trainer, Trainer::create(network, config));
+  const Shape out = network.shape_after(0);
+  std::vector<std::int32_t> labels(classes != 0 ? out.rows() : 0);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(random.below(i, classes));
+  std::vector<float> values(classes == 0 ? out.elements() : 0);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i);
+  Samples batch{{x.data(), shape}, labels, {}};
+  if (classes == 0) batch.values = {values.data(), out};
+  LOOM_TRY_VOID(trainer->step(batch));
+  report(name, seconds, [&] { (void)trainer->step(batch); });
+  return {};
+}
+
+Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads) {
+  LOOM_TRY(const std::string text, read_text_file(path));
+  LOOM_TRY(const Json table, parse_json(text));
+  for (const Json& row : table) {
+    const std::string name = *as_string(row["name"]);
+    if (name.find(part) == std::string::npos) continue;
+    std::vector<std::size_t> extents;
+    for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
+    LOOM_TRY(const Shape shape, Shape::create(extents));
+    if (auto done = bench_row(name, row, shape, seconds, threads); !done) return at(name, std::move(done).error());
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace loom
+
+int main(int count, char** arguments) {
+  if (count < 2) return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS]\n"), 2;
+  const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
+                                      count > 4 ? std::atoi(arguments[4]) : 1);
+  if (!done) return fmt::print(stderr, "{}\n", done.error().message), 1;
+  return 0;
+}

@@ -1,0 +1,98 @@
+// The same bits of every weight after a short training, whatever runs it: threads, instruction sets, micro-batches (numerics 5).
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/file.h"
+#include "core/sha256.h"
+#include "ops/all.h"
+#include "training/golden.h"
+
+namespace loom {
+namespace {
+
+// Or what went wrong.
+std::string digest(const GoldenTraining& training, const TrainingWay& way) {
+  const auto got = training_digest(training, way);
+  return got ? *got : got.error().message;
+}
+
+const std::string kTransformer =
+    R"({"type":"sequential","sequential_layers":[{"type":"embedding","vocab_size":23,"embedding_dim":36},
+    {"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":36},
+      {"type":"mha","d_model":36,"num_heads":4,"num_kv_heads":2,"head_dim":10}]},
+    {"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":36},{"type":"swiglu","input_height":36,"output_height":70}]},
+    {"type":"rmsnorm","input_height":36},{"type":"dense","input_height":36,"output_height":23,"bias":true}]})";
+
+// The golden ones and a transformer block; the networks of the QAT types; mixed precision.
+const std::vector<GoldenTraining>& trainings() {
+  static const std::vector<GoldenTraining> all = [] {
+    std::vector<GoldenTraining> list = golden_trainings();
+    list.push_back({.name = "training transformer", .layer = kTransformer, .input = {11}, .classes = 23, .labels = 11, .ids = 23, .optimizer = "adamw"});
+    const std::vector<GoldenTraining> plain = list;
+    for (const DType type : {DType::float64, DType::bfloat16, DType::fp8e4m3, DType::int8, DType::int4, DType::ternary, DType::binary})
+      for (GoldenTraining t : {plain[0], plain[1], plain[2]}) {
+        t.dtype = type, t.name += " " + std::string(name(type));
+        list.push_back(t);
+      }
+    for (const auto& [mixed, label] : {std::pair{Mixed::bf16, "bf16"}, {Mixed::f16, "f16"}, {Mixed::fp8, "fp8"}})
+      for (GoldenTraining t : {plain[0], plain[3]}) {
+        t.mixed = mixed, t.name += " mixed " + std::string(label);
+        list.push_back(t);
+      }
+    for (GoldenTraining& t : list) t.steps = 4;
+    return list;
+  }();
+  return all;
+}
+
+class SameBits : public testing::TestWithParam<GoldenTraining> {};
+
+TEST_P(SameBits, N_05_T_41_T_70_T_71_threads_targets_and_micro_batches) {
+  const GoldenTraining& t = GetParam();
+  const std::string want = digest(t, {});
+  ASSERT_EQ(want.size(), 64u) << want;
+  for (const Isa isa : usable_isas())
+    for (const int threads : {1, 2, 3, 7}) EXPECT_EQ(digest(t, {isa, threads, 0}), want) << name(isa) << ", threads " << threads;
+  // Mixed fp8 has one scale per tensor, which a part of a batch does not know.
+  if (t.mixed == Mixed::fp8) return;
+  for (const std::size_t micro : {16u, 64u, 1000u})
+    for (const int threads : {1, 3}) EXPECT_EQ(digest(t, {best_isa(), threads, micro}), want) << "micro-batch " << micro << ", threads " << threads;
+}
+
+INSTANTIATE_TEST_SUITE_P(Trainings, SameBits, testing::ValuesIn(trainings()), [](const auto& info) {
+  std::string label = info.param.name.substr(9);
+  std::ranges::replace(label, ' ', '_');
+  return label;
+});
+
+// Not any function of the weights alone: every part of a step moves the digest.
+TEST(TrainingTable, another_batch_optimizer_or_number_of_steps_gives_other_bits) {
+  GoldenTraining t = golden_trainings()[0];
+  t.steps = 2;
+  const std::string want = digest(t, {});
+  GoldenTraining other = t;
+  other.steps = 3;
+  EXPECT_NE(digest(other, {}), want);
+  other = t, other.optimizer = "rmsprop";
+  EXPECT_NE(digest(other, {}), want);
+  other = t, other.batch = 76;
+  EXPECT_NE(digest(other, {}), want);
+}
+
+TEST(TrainingTable, N_05_the_lines_that_loom_verify_knows) {
+  const auto table = read_text_file(LOOM_SOURCE_DIR "/tests/determinism/training.tsv");
+  ASSERT_TRUE(table) << table.error().message;
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(*table)));
+  EXPECT_EQ(to_hex(hash.finish()), kTrainingDigest);
+  for (const Isa isa : usable_isas()) {
+    const auto got = training_table({isa, 2, 0});
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(*got, *table) << name(isa);
+  }
+}
+
+}  // namespace
+}  // namespace loom
