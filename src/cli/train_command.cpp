@@ -151,7 +151,10 @@ Result<int> run_train(const TrainOptions& o) {
     return kFailed;
   }
   if (result.stop_reason == "stopped") {
-    std::fprintf(stderr, "loom: stopped at step %llu; loom train %s --resume goes on\n", static_cast<unsigned long long>(result.steps), o.config.c_str());
+    std::string again = "loom train " + o.config;
+    if (!o.out.empty()) again += " --out " + o.out;
+    if (!o.folder.empty()) again += " --folder " + o.folder;
+    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), printable_line(again).c_str());
     return kInterrupted;
   }
   return kOk;

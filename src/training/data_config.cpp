@@ -81,6 +81,7 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
     read("columns", series.columns);
     read("length", series.length, 1, 1 << 20);
     read("stride", series.stride, 1, 1 << 20);
+    read("scale", series.scale);
   }
   if (is(Format::Images)) read("channels", images.channels);
   if (is(Format::Text)) {

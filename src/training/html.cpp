@@ -144,6 +144,7 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::string seconds_text(double seconds) {
   if (!(seconds >= 0) || seconds > 1e9) return "?";
+  if (seconds < 0.1) return fmt::format("{:.1f} ms", 1000 * seconds);
   if (seconds < 10) return fmt::format("{:.2f} s", seconds);
   const auto s = static_cast<std::uint64_t>(seconds + 0.5);
   return s < 60 ? fmt::format("{} s", s) : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60) : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
@@ -219,8 +220,12 @@ std::string confusion_chart(std::span<const std::string> names, std::span<const 
   const std::size_t n = names.size();
   if (n == 0 || counts.size() != n * n) return {};
   const bool numbers = n <= 20;
-  const double cell = n <= 6 ? 62 : n <= 12 ? 46 : numbers ? 34 : std::max(4.0, 640.0 / static_cast<double>(n)), left = n <= 40 ? 130 : 30, top = n <= 40 ? 84 : 26;
-  const double side = cell * static_cast<double>(n), width = left + side + 8, height = top + side + 8;
+  std::size_t longest = 1;  // in characters of a shortened name
+  for (const std::string& name : names)
+    longest = std::max(longest, std::min<std::size_t>(15, static_cast<std::size_t>(std::ranges::count_if(name, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }))));
+  const auto length = 7.0 * static_cast<double>(longest);
+  const double cell = n <= 6 ? 62 : n <= 12 ? 46 : numbers ? 34 : std::max(4.0, 640.0 / static_cast<double>(n)), left = n <= 40 ? 36 + length : 30, top = n <= 40 ? 36 + 0.6 * length : 26;
+  const double side = cell * static_cast<double>(n), width = left + side + 8 + (n <= 40 ? 0.6 * length : 0), height = top + side + 8;
   std::string out = fmt::format("<svg class=\"confusion\" style=\"max-width:{:.0f}px\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"Confusion matrix\">\n", width,
                                 width, height);
   out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"14\" text-anchor=\"middle\">predicted</text>", left + side / 2);

@@ -24,7 +24,7 @@ body{margin:0 auto;max-width:1000px;padding:24px 20px 60px;background:var(--back
 h1{font-size:1.5em;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.06em;margin:0 0 10px}p{margin:6px 0}
 .sub{color:var(--soft);overflow-wrap:anywhere}
 .tiles{display:flex;flex-wrap:wrap;gap:10px;margin:18px 0}
-.tile{flex:1 1 120px;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:9px 13px}
+.tile{flex:1 1 96px;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
 .tile b{display:block;font-size:1.22em;font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}.tile span{color:var(--soft);font-size:.85em}
 .tile.bad b{color:var(--bad)}.tile.good b{color:var(--good)}
 section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:15px 17px;margin:14px 0}
@@ -217,7 +217,7 @@ class Page {
       grouped = grouped || count_of(*line, "count") > 1;
       raw.points.emplace_back(step, loss);
       if (!std::isfinite(loss)) continue;
-      seen = std::min(seen + 1, span), mean += (loss - mean) / seen;
+      seen = std::min(seen + 1, span), mean += (loss - mean) * (seen < 2 ? 1 : 2 / (seen + 1));
       smooth.points.emplace_back(step, mean);
     }
     if (grouped) raw.name = "means of a few steps";

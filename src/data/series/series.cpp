@@ -66,7 +66,7 @@ Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions&
       const std::string place = fmt::format("line {}, column {}{}", parser.line(), c + 1, c < header.size() ? " (" + printable(header[c]) + ")" : "");
       const auto value = parse_number(fields[c]);
       if (!value) return fail(Code::CorruptData, "{}: \"{}\", expected a number", place, printable(fields[c]));
-      const auto narrow = static_cast<float>(*value);
+      const auto narrow = static_cast<float>(*value * options.scale);
       if (!std::isfinite(narrow)) return fail(Code::NonFinite, "{}: {} is beyond f32", place, printable(fields[c]));
       rows.push_back(snapped(narrow));
     }
@@ -80,6 +80,7 @@ Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions&
 Result<std::unique_ptr<Dataset>> parse_series(std::string_view text, const std::string& name, const Digest& sha256, const SeriesOptions& options) {
   if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r')
     return fail(Code::InvalidConfig, "{}: a quote or a line end cannot be the delimiter", name);
+  if (!(options.scale > 0 && std::isfinite(options.scale))) return fail(Code::InvalidConfig, "{}: scale {}, expected a number above 0", name, options.scale);
   if (options.length == 0 || options.stride == 0) return fail(Code::InvalidConfig, "{}: length and stride begin at 1", name);
   std::size_t columns = 0;
   auto rows = read_rows(text, options, columns);

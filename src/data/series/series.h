@@ -15,6 +15,7 @@ struct SeriesOptions {
   std::vector<std::string> columns = {};  // by name, in this order; empty: all
   std::size_t length = 16;         // rows of a sample
   std::size_t stride = 1;          // from one sample to the next
+  double scale = 1;                // every number is multiplied by it, in f64: inputs and targets are of one kind
 };
 
 // Inputs [length, columns], targets [columns] as values. CorruptData, NonFinite with line and column; UnknownName for a column that is not

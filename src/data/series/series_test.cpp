@@ -19,6 +19,12 @@ TEST(Series, windows_and_the_row_behind_each) {
   const auto wide = parse_series("1\n2\n3\n4\n5\n6\n", "t.csv", {}, {.header = false, .length = 2, .stride = 2});
   ASSERT_TRUE(wide);
   EXPECT_EQ((*wide)->info().samples, 2u);
+  const auto scaled = parse_series("3\n5\n", "t.csv", {}, {.header = false, .length = 1, .scale = 0.5});
+  ASSERT_TRUE(scaled);
+  std::vector<float> a(1), b(1);
+  ASSERT_TRUE((*scaled)->read(std::vector<std::uint32_t>{0}, {.inputs = a, .labels = {}, .values = b}));
+  EXPECT_EQ(a[0], 1.5f);
+  EXPECT_EQ(b[0], 2.5f);
 }
 
 TEST(Series, errors_name_line_and_column) {
@@ -35,6 +41,7 @@ TEST(Series, errors_name_line_and_column) {
   EXPECT_NE(message("a\n", {.length = 2}).find("0 rows"), std::string::npos);
   EXPECT_NE(message("1\n", {.header = false, .columns = {"a"}}).find("header"), std::string::npos);
   EXPECT_NE(message("1\n2\n", {.header = false, .length = 0}).find("begin at 1"), std::string::npos);
+  EXPECT_NE(message("1\n2\n", {.header = false, .length = 1, .scale = 0}).find("scale 0"), std::string::npos);
 }
 
 }  // namespace
