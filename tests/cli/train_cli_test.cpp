@@ -54,8 +54,9 @@ class TrainCli : public testing::Test {
   void SetUp() override { write_all(file("points.csv"), points(120)); }
 
   static Outcome train(const Args& more) {
-    Args all = {"train", "-t", "1"};
+    Args all = {"train"};
     all.insert(all.end(), more.begin(), more.end());
+    if (std::ranges::find(more, "-t") == more.end()) all.insert(all.end(), {"-t", "1"});
     return loom(all);
   }
   static Json result(const Args& more) {
@@ -112,7 +113,6 @@ TEST_F(TrainCli, T_50_the_report_stands_alone_and_escapes_any_text) {
   for (const char* part : {"default-src 'none'", "&lt;script&gt;", "Confusion matrix", "layers.0", "layers.1", "[1, 2]", "Learning rate", "SHA-256", "a&lt;b&gt;&amp;.run",
                            "prefers-color-scheme:dark", "@media print", "threads"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
-  const std::string hash = *as_string(parse_json(read_all(file("a<b>&.run/journal.jsonl")).substr(0, read_all(file("a<b>&.run/journal.jsonl")).find('\n')))->at("hash"));
   // Every epoch's hash is there in full.
   std::istringstream lines(read_all(file("a<b>&.run/journal.jsonl")));
   int epochs = 0;
@@ -185,7 +185,7 @@ TEST_F(TrainCli, T_01_bad_data_names_file_row_and_column) {
   expect_error(with("0.5,nan,1\n"), 3, {"points.csv", "line 3", "column 2"});
   expect_error(with("0.5,0.5,1.5\n"), 3, {"points.csv", "line 3", "column 3", "class id"});
   expect_error(with("0.5,0.5,7\n", R"({"data":{"class_names":["a","b","c"]}})"), 3, {"points.csv", "line 3", "column 3", "7", "0 to 2"});
-  expect_error(with("", R"({"data":{"target_column":"knid"}})"), 3, {"knid", "kind"});
+  expect_error(with("", R"({"data":{"target_column":"knid"}})"), 2, {"knid", "kind"});
   expect_error(with("", R"({"data":{"path":"absent.csv"}})"), 3, {"absent.csv"});
   write_all(file("points.csv"), "x,y,kind\n");
   expect_error(train({config()}), 3, {"points.csv", "no records"});
@@ -203,14 +203,14 @@ TEST_F(TrainCli, T_01_a_network_that_does_not_fit_the_data_is_told_before_traini
   const auto layers = [&](const char* spec) { return train({config(fmt::format(R"({{"network":{{"seed":1,"layers":[{}]}}}})", spec))}); };
   expect_error(layers(R"({"type":"dense","input_height":2,"output_height":2})"), 3, {"3 classes", "2", "points.csv"});
   expect_error(layers(R"({"type":"dense","input_height":5,"output_height":3})"), 3, {"cell (0,0,0,0)", "5", "2"});
-  expect_error(train({config(R"({"data":{"target_kind":"values","class_ids":null},"loss":"mse"})")}), 3, {"[3]", "[1]"});
+  expect_error(train({config(R"({"data":{"target_kind":"values","class_ids":null},"loss":"mse"})")}), 3, {"[1, 3]", "[1]"});
   EXPECT_FALSE(is_directory(file("c.run")));
   // A batch that is larger than the data is all of it.
   EXPECT_EQ(result({config(R"({"batch_size":5000})")})["steps"], 3);
 }
 
 TEST_F(TrainCli, T_04_a_training_that_diverges_stops_names_the_layer_and_keeps_the_last_good_state) {
-  const std::string path = config(R"({"optimizer":{"name":"sgd","learning_rate":1e30},"network":{"layers":[
+  const std::string path = config(R"({"optimizer":{"name":"sgd","learning_rate":1e12},"network":{"layers":[
     {"type":"dense","input_height":2,"output_height":8,"activation":"linear"},{"type":"dense","input_height":8,"output_height":3,"activation":"linear"}]}})");
   const Outcome run = train({path});
   EXPECT_EQ(run.status, 1) << run.err;
@@ -264,7 +264,7 @@ TEST_F(TrainCli, T_60_a_full_disk_loses_nothing) {
   const rlimit tight{before.size() - 1, old.rlim_max};
   const auto handler = signal(SIGXFSZ, SIG_DFL);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  const Outcome full = train({six, "--resume"});
+  const Outcome full = train({six, "--resume", "-q"});
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
   signal(SIGXFSZ, handler);
   expect_error(full, 3, {"checkpoint.entity"});
