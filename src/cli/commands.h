@@ -25,6 +25,7 @@ Run run_command(CLI::App& app);
 Run train_command(CLI::App& app);
 Run replay_command(CLI::App& app);
 Run finetune_command(CLI::App& app);
+Run report_command(CLI::App& app);
 Run morph_command(CLI::App& app);
 Run diff_command(CLI::App& app);
 Run graph_command(CLI::App& app);

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -29,6 +30,7 @@ constexpr Command kCommands[] = {
     {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
     {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},
     {"finetune", "A language model learns a text by low-rank adapters", loom::cli::finetune_command},
+    {"report", "Write a training's page: curves, layers, hashes", loom::cli::report_command},
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
     {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
     {"graph", "Draw a network as SVG", loom::cli::graph_command},
@@ -50,6 +52,7 @@ void occupy_standard_streams() {
 
 int main(int argc, char** argv) {
   occupy_standard_streams();
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to tell, not a death
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));

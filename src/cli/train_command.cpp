@@ -1,11 +1,14 @@
-// train, replay: a network learns as a config says; a journal is proved by doing it again.
+// train, replay, report: a network learns as a config says; a journal is proved by doing it again; a run becomes a page.
 
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/train_view.h"
 #include "core/file.h"
+#include "core/numerics_version.h"
+#include "training/report.h"
 #include "training/training_run.h"
 
 namespace loom::cli {
@@ -13,8 +16,8 @@ namespace {
 
 struct TrainOptions {
   CommonOptions common;
-  std::string config, out;
-  bool resume = false, overwrite = false;
+  std::string config, out, folder;
+  bool resume = false, overwrite = false, watch = false;
   std::uint64_t epochs = 0;
 };
 
@@ -31,14 +34,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::string duration(double seconds) {
-  const auto s = static_cast<std::uint64_t>(seconds + 0.5);
-  return s < 60 ? fmt::format("{}s", s) : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60) : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
-}
-
-std::string metrics_text(const Metrics& m) {
-  if (m.has_classes()) return fmt::format("validation loss {:.4f}  accuracy {:.2f} %", m.loss(), 100 * m.accuracy());
-  return fmt::format("validation loss {:.6g}  mae {:.6g}  r2 {:.4f}", m.loss(), m.mae(), m.r2());
+// What a message says about steps that went wrong, unless there is a picture for it.
+std::string printable_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
 }
 
 // A line per epoch, and on a terminal a bar between.
@@ -57,13 +57,17 @@ class Reporter {
   void batch_done(const TrainProgress& p) {
     samples_ += p.samples, ++done_;
     smooth_ = done_ == 1 ? p.loss : 0.95 * smooth_ + 0.05 * p.loss;
-    if (p.report->skipped && !common_.quiet)
-      std::fprintf(stderr, "%sloom: step %llu skipped: %s\n", clear_, static_cast<unsigned long long>(p.step), p.report->why.c_str());
+    if (p.report->skipped && !common_.quiet) note(p.step, "skipped: " + p.report->why);
+    if (!p.warning.empty() && !common_.quiet) note(p.step, std::string(p.warning));
     const double fraction = static_cast<double>(p.batch) / static_cast<double>(p.batches);
     const double elapsed = seconds_since(start_), share = (static_cast<double>(p.epoch) + fraction) / static_cast<double>(p.epochs);
     const double done = static_cast<double>(done_) / static_cast<double>(p.batches * p.epochs);
     bar_->update(fraction, fmt::format("epoch {}/{}  loss {:.4f}  {:.0f} samples/s  ETA {}", p.epoch + 1, p.epochs, smooth_,
-                                       static_cast<double>(samples_) / std::max(elapsed, 1e-9), duration(elapsed * (1 - share) / std::max(done, 1e-9))));
+                                       static_cast<double>(samples_) / std::max(elapsed, 1e-9), duration_text(elapsed * (1 - share) / std::max(done, 1e-9))));
+  }
+
+  void note(std::uint64_t step, const std::string& text) {
+    std::fprintf(stderr, "%sloom: step %llu: %s\n", clear_, static_cast<unsigned long long>(step), printable_line(text).c_str());
   }
 
   void epoch_done(const TrainProgress& p) {
@@ -73,7 +77,7 @@ class Reporter {
     std::printf("epoch %llu/%llu  loss %.6f", static_cast<unsigned long long>(p.epoch + 1), static_cast<unsigned long long>(p.epochs), p.loss);
     if (p.validation != nullptr) std::printf("  %s", metrics_text(*p.validation).c_str());
     if (p.skipped > 0) std::printf("  (%llu batches skipped)", static_cast<unsigned long long>(p.skipped));
-    std::printf("  %s\n", duration(seconds_since(epoch_start_)).c_str());
+    std::printf("  %s\n", duration_text(seconds_since(epoch_start_)).c_str());
     std::fflush(stdout);
   }
 
@@ -89,7 +93,7 @@ class Reporter {
 Result<int> run_train(const TrainOptions& o) {
   LOOM_TRY(const std::string text, read_text_file(o.config));
   const std::filesystem::path path(o.config);
-  auto config = parse_train_config(text, path.parent_path().string());
+  auto config = parse_train_config(text, o.folder.empty() ? path.parent_path().string() : o.folder);
   if (!config) return at(o.config, std::move(config).error());
   if (o.epochs != 0) config->epochs = o.epochs, config->json["epochs"] = o.epochs;
   RunOptions options;
@@ -98,6 +102,9 @@ Result<int> run_train(const TrainOptions& o) {
   if (!o.resume && !o.overwrite && is_file(options.out + "/journal.jsonl"))
     return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --out chooses another folder", options.out);
   LOOM_TRY(options.session, session_options(o.common));
+  options.machine = {{"cpu", cpu_name()},
+                     {"isa", name(options.session.isa.value_or(best_isa()))},
+                     {"loom", fmt::format("{} (numerics version {})", LOOM_VERSION, kNumericsVersion)}};
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
   watch_interrupts(nullptr);
   if (!o.common.quiet) {
@@ -111,8 +118,23 @@ Result<int> run_train(const TrainOptions& o) {
   }
   Reporter reporter(o.common, "training");
   const auto start = std::chrono::steady_clock::now();
-  LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& p) { return reporter(p); }));
+  std::optional<TrainView> view;
+  if (o.watch && !o.common.quiet && !o.common.json && TrainView::possible()) {
+    view.emplace(path.filename().string(), *run);
+    run->on_journal([&](const Json& line) -> Result<void> {
+      view->journal_line(line);
+      return {};
+    });
+  }
+  LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& p) -> Result<Continue> {
+    if (!view) return reporter(p);
+    view->observe(p);
+    return interrupted() ? Continue::stop : Continue::yes;
+  }));
+  if (view) view->finish();
   const double seconds = seconds_since(start);
+  if (!o.common.quiet)
+    for (const std::string& warning : result.warnings) std::fprintf(stderr, "loom: warning: %s\n", printable_line(warning).c_str());
   if (o.common.json) {
     Json out{{"run", options.out},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
              {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"hash", to_hex(result.hash)}};
@@ -121,7 +143,7 @@ Result<int> run_train(const TrainOptions& o) {
     print_json(out);
   } else if (!o.common.quiet) {
     if (result.validation) std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
-    std::printf("%s  %llu steps in %s  hash %s\n", options.out.c_str(), static_cast<unsigned long long>(result.steps), duration(seconds).c_str(),
+    std::printf("%s  %llu steps in %s  hash %s\n", options.out.c_str(), static_cast<unsigned long long>(result.steps), duration_text(seconds).c_str(),
                 to_hex(result.hash).c_str());
   }
   if (result.stop_reason == "diverged") {
@@ -129,7 +151,10 @@ Result<int> run_train(const TrainOptions& o) {
     return kFailed;
   }
   if (result.stop_reason == "stopped") {
-    std::fprintf(stderr, "loom: stopped at step %llu; loom train %s --resume goes on\n", static_cast<unsigned long long>(result.steps), o.config.c_str());
+    std::string again = "loom train " + o.config;
+    if (!o.out.empty()) again += " --out " + o.out;
+    if (!o.folder.empty()) again += " --folder " + o.folder;
+    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), printable_line(again).c_str());
     return kInterrupted;
   }
   return kOk;
@@ -164,12 +189,28 @@ Run train_command(CLI::App& app) {
   const auto o = std::make_shared<TrainOptions>();
   app.add_option("CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
   app.add_option("-o,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
+  app.add_option("--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
   app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
+  app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
   app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number());
   add_common(app, o->common, false);
   app.add_flag("--json", o->common.json, "Print the result as JSON");
   return [o] { return finish(run_train(*o)); };
+}
+
+Run report_command(CLI::App& app) {
+  struct ReportOptions {
+    std::string run, out;
+  };
+  const auto o = std::make_shared<ReportOptions>();
+  app.add_option("RUN", o->run, "Folder of a run, finished or not")->required();
+  app.add_option("-o,--out", o->out, "Where the page goes (default: RUN/report.html)");
+  return [o] {
+    if (auto written = write_report(o->run, o->out); !written) return report(written.error());
+    std::printf("%s\n", (o->out.empty() ? o->run + "/report.html" : o->out).c_str());
+    return static_cast<int>(kOk);
+  };
 }
 
 Run replay_command(CLI::App& app) {

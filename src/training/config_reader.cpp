@@ -5,6 +5,13 @@
 #include "core/nearest.h"
 
 namespace loom {
+namespace {
+
+thread_local std::vector<ConfigReader::Key>* asked = nullptr;
+
+Json json_of(const auto& value) { return value ? Json(*value) : Json(); }
+
+}  // namespace
 
 ConfigReader::ConfigReader(const Json* object, std::string place) : object_(object), place_(std::move(place)) {
   if (object_ == nullptr || object_->is_object()) return;
@@ -12,7 +19,16 @@ ConfigReader::ConfigReader(const Json* object, std::string place) : object_(obje
   object_ = nullptr;
 }
 
-const Json* ConfigReader::member(std::string_view key) {
+std::vector<ConfigReader::Key> ConfigReader::keys_asked_for(const std::function<void()>& reading) {
+  std::vector<Key> keys;
+  asked = &keys;
+  reading();
+  asked = nullptr;
+  return keys;
+}
+
+const Json* ConfigReader::member(std::string_view key, const Json& standard) {
+  if (asked != nullptr) asked->push_back({place_of(key), standard});
   known_.push_back(key);
   return object_ == nullptr ? nullptr : find(*object_, key);
 }
@@ -22,7 +38,7 @@ void ConfigReader::fail(std::string_view key, std::string_view expected) {
 }
 
 void ConfigReader::operator()(std::string_view key, bool& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   if (const auto b = as_bool(*found))
     value = *b;
@@ -31,7 +47,7 @@ void ConfigReader::operator()(std::string_view key, bool& value) {
 }
 
 void ConfigReader::operator()(std::string_view key, double& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   if (const auto n = as_number(*found))
     value = *n;
@@ -46,7 +62,7 @@ void ConfigReader::operator()(std::string_view key, float& value) {
 }
 
 void ConfigReader::operator()(std::string_view key, std::string& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   if (const std::string* s = as_string(*found))
     value = *s;
@@ -55,21 +71,21 @@ void ConfigReader::operator()(std::string_view key, std::string& value) {
 }
 
 void ConfigReader::operator()(std::string_view key, std::optional<double>& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, json_of(value));
   if (found == nullptr || found->is_null()) return;
   value = as_number(*found);
   if (!value) fail(key, "a number");
 }
 
 void ConfigReader::operator()(std::string_view key, std::optional<std::int64_t>& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, json_of(value));
   if (found == nullptr || found->is_null()) return;
   value = as_int(*found);
   if (!value) fail(key, "a whole number");
 }
 
 void ConfigReader::operator()(std::string_view key, std::vector<double>& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   if (!found->is_array()) return fail(key, "a list of numbers");
   value.clear();
@@ -81,7 +97,7 @@ void ConfigReader::operator()(std::string_view key, std::vector<double>& value) 
 }
 
 void ConfigReader::operator()(std::string_view key, std::vector<std::string>& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   if (!found->is_array()) return fail(key, "a list of texts");
   value.clear();
@@ -93,7 +109,7 @@ void ConfigReader::operator()(std::string_view key, std::vector<std::string>& va
 }
 
 void ConfigReader::whole(std::string_view key, std::uint64_t& value, std::uint64_t min, std::uint64_t max) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   const auto n = as_int(*found);
   if (!n || *n < 0 || static_cast<std::uint64_t>(*n) < min || static_cast<std::uint64_t>(*n) > max)
@@ -102,7 +118,7 @@ void ConfigReader::whole(std::string_view key, std::uint64_t& value, std::uint64
 }
 
 void ConfigReader::wholes(std::string_view key, std::vector<std::uint64_t>& value) {
-  const Json* found = member(key);
+  const Json* found = member(key, value);
   if (found == nullptr) return;
   if (!found->is_array()) return fail(key, "a list of whole numbers");
   value.clear();

@@ -2,6 +2,7 @@
 // Members of a JSON object into variables, each named once. The first thing wrong is kept and returned by finish(), which also refuses
 // keys that nobody asked for.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,9 +42,16 @@ class ConfigReader {
   }
 
   // The member itself, or null; it counts as known.
-  const Json* member(std::string_view key);
+  const Json* member(std::string_view key, const Json& standard = {});
   void fail(std::string_view key, std::string_view expected);
   std::string place_of(std::string_view key) const { return place_.empty() ? std::string(key) : place_ + "." + std::string(key); }
+
+  // What readers of this thread asked for meanwhile, with the defaults: docs/training.md is checked against it.
+  struct Key {
+    std::string place;
+    Json standard;  // null: none, or one that depends on others
+  };
+  static std::vector<Key> keys_asked_for(const std::function<void()>& reading);
 
   // InvalidConfig, UnknownKey with the nearest keys; the place in front.
   Result<void> finish();

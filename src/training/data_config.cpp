@@ -8,6 +8,7 @@
 #include "data/images/image_folder.h"
 #include "data/numpy/numpy_dataset.h"
 #include "data/pipeline/order.h"
+#include "data/series/series.h"
 #include "data/text/text_windows.h"
 #include "learning/names.h"
 #include "training/config_reader.h"
@@ -15,8 +16,8 @@
 namespace loom {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFormats = {"idx", "csv", "npy", "npz", "images", "text"};
-enum class Format : std::uint8_t { Idx, Csv, Npy, Npz, Images, Text };
+constexpr std::array<std::string_view, 7> kFormats = {"idx", "csv", "npy", "npz", "images", "text", "series"};
+enum class Format : std::uint8_t { Idx, Csv, Npy, Npz, Images, Text, Series };
 // Keys that belong to the training as a whole, not to the data set.
 constexpr std::array<std::string_view, 6> kPipelineKeys = {"validation", "validation_split", "split", "normalise", "augment", "limit"};
 
@@ -48,18 +49,19 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
   CsvOptions csv;
   TextWindowOptions text;
   ImageFolderOptions images;
+  SeriesOptions series;
   std::int64_t target_index = -1;
   read("format", format);
   LOOM_TRY(const std::size_t index, find_name(read.place_of("format"), format, kFormats));
   const auto is = [&](auto... formats) { return ((index == static_cast<std::size_t>(formats)) || ...); };
-  if (is(Format::Csv, Format::Npz, Format::Images, Format::Text)) read("path", path);
+  if (is(Format::Csv, Format::Npz, Format::Images, Format::Text, Format::Series)) read("path", path);
   if (is(Format::Idx, Format::Npy, Format::Npz)) {
     read("inputs", inputs);
     read("targets", targets);
     read("classes", arrays.classes);
     read("class_names", arrays.class_names);
   }
-  if (!is(Format::Images, Format::Text)) {
+  if (!is(Format::Images, Format::Text, Format::Series)) {
     read("shape", shape);
     read("target_kind", kind);
   }
@@ -72,6 +74,14 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
     target_index = given.value_or(-1);
     read("class_ids", csv.class_ids);
     read("class_names", csv.class_names);
+  }
+  if (is(Format::Series)) {
+    read("header", series.header);
+    read("delimiter", delimiter);
+    read("columns", series.columns);
+    read("length", series.length, 1, 1 << 20);
+    read("stride", series.stride, 1, 1 << 20);
+    read("scale", series.scale);
   }
   if (is(Format::Images)) read("channels", images.channels);
   if (is(Format::Text)) {
@@ -88,14 +98,14 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
   const auto file = [&](const std::string& name) { return resolved_path(folder, name); };
   const auto missing = [&](std::string_view key) { return fail(Code::InvalidConfig, "{}: a path expected", read.place_of(key)); };
   if (is(Format::Idx, Format::Npy, Format::Npz) && (inputs.empty() || targets.empty())) return missing(inputs.empty() ? "inputs" : "targets");
-  if (is(Format::Csv, Format::Npz, Format::Images, Format::Text) && path.empty()) return missing("path");
+  if (is(Format::Csv, Format::Npz, Format::Images, Format::Text, Format::Series) && path.empty()) return missing("path");
+  if (is(Format::Csv, Format::Series) && delimiter.size() != 1) return fail(Code::InvalidConfig, "{}: one character expected", read.place_of("delimiter"));
   switch (static_cast<Format>(index)) {
     case Format::Idx: return open_idx(file(inputs), file(targets), arrays);
     case Format::Npy: return open_npy(file(inputs), file(targets), arrays);
     case Format::Npz: return open_npz(file(path), inputs, targets, arrays);
     case Format::Images: return open_image_folder(file(path), images);
     case Format::Csv:
-      if (delimiter.size() != 1) return fail(Code::InvalidConfig, "{}: one character expected", read.place_of("delimiter"));
       if (target_index < -(1 << 20) || target_index > 1 << 20) return fail(Code::InvalidConfig, "{}: a column expected", read.place_of("target_index"));
       csv.delimiter = delimiter[0], csv.target_index = static_cast<int>(target_index);
       csv.targets = wanted.value_or(TargetKind::classes);
@@ -105,6 +115,9 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
         return fail(Code::InvalidConfig, "{}: \"bytes\" or \"characters\" expected", read.place_of("unit"));
       text.unit = unit == "bytes" ? TextUnit::bytes : TextUnit::characters;
       return open_text(file(path), text);
+    case Format::Series:
+      series.delimiter = delimiter[0];
+      return open_series(file(path), series);
   }
   return fail(Code::Unsupported, "{}", format);
 }

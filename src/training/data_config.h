@@ -10,7 +10,7 @@
 namespace loom {
 
 // A data set as a config describes it. Paths are relative to `folder`.
-//   format   idx, csv, npy, npz, images, text
+//   format   idx, csv, npy, npz, images, text, series
 //   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
 Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place);
 

@@ -46,12 +46,14 @@ double Metrics::named(std::string_view name) const {
 }
 
 Json Metrics::to_json() const {
-  Json out{{"loss", loss()}};
+  Json out = Json::object();
+  out["loss"] = std::isfinite(loss()) ? Json(loss()) : Json();
   if (rows_ > 0) {
     out["accuracy"] = accuracy();
     if (classes_ > 5) out["top_5"] = top_5();
   } else if (values_ > 0) {
-    out["mae"] = mae(), out["r2"] = r2();
+    out["mae"] = std::isfinite(mae()) ? Json(mae()) : Json();
+    out["r2"] = std::isfinite(r2()) ? Json(r2()) : Json();
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "io/network_file.h"
+#include "training/report.h"
 #include "training/weight_hash.h"
 
 namespace loom {
@@ -25,6 +26,23 @@ std::string joined(const std::string& folder, const std::string& path) {
 
 Json data_line(const Dataset& data, std::size_t samples) {
   return {{"source", data.info().source}, {"sha256", to_hex(data.info().sha256)}, {"samples", samples}};
+}
+
+// JSON has no number for what is not finite, and two journals must agree.
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+// Who was taken for whom, with names; matrices of many classes would outgrow the journal.
+Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
+  constexpr std::size_t kMost = 100;
+  const std::size_t n = metrics.classes();
+  if (n == 0 || n > kMost || metrics.confusion().empty()) return {};
+  Json names = Json::array(), counts = Json::array();
+  for (std::size_t r = 0; r < n; ++r) {
+    names.push_back(r < data.class_names.size() ? data.class_names[r] : std::to_string(r));
+    const auto row = metrics.confusion().begin() + static_cast<std::ptrdiff_t>(r * n);
+    counts.push_back(std::vector<std::uint64_t>(row, row + static_cast<std::ptrdiff_t>(n)));
+  }
+  return {{"classes", std::move(names)}, {"counts", std::move(counts)}};
 }
 
 Result<void> make_folder(const std::string& path) {
@@ -74,6 +92,24 @@ Result<void> TrainingRun::open_checkpoint() {
   return {};
 }
 
+// Before the first batch, not in the middle of an epoch.
+Result<void> TrainingRun::check_output() {
+  const DatasetInfo& data = data_.training->info();
+  LOOM_TRY(const Shape output, network_->output_shape(Network::with_batch(sample_shape_, 1), 0, network_->num_cells()));
+  const std::string loss = folded_name(config_.trainer.loss.name);
+  if (data.targets == TargetKind::values) {
+    if (loss != "contrastive" && output.elements() != data.target.elements())
+      return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
+    return {};
+  }
+  if (config_.trainer.loss.ignore_index || loss == "multiheadsoftmaxce") return {};
+  if (output.rows() != data.target.elements())
+    return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());
+  if (output.cols() < data.classes)
+    return fail(Code::ShapeMismatch, "{}: {} classes, the network's output {} tells {} apart", data.source, data.classes, output.text(), output.cols());
+  return {};
+}
+
 Result<void> TrainingRun::start_trainer() {
   const DatasetInfo& about = data_.training->info();
   const BatchConfig batches{.batch_size = config_.batch_size * config_.accumulate,
@@ -92,6 +128,7 @@ Result<void> TrainingRun::start_trainer() {
   sample_shape_ = batches_->input_shape();
   if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements()) sample_shape_ = *wanted;
   LOOM_TRY_VOID(network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))));
+  LOOM_TRY_VOID(check_output());
 
   TrainerConfig trainer = config_.trainer;
   trainer.session = options_.session;  // of which the config says these two
@@ -126,12 +163,18 @@ Result<Samples> TrainingRun::samples_of(const Batch& batch) {
 }
 
 Result<Continue> TrainingRun::tell(const Callback& callback, TrainProgress progress) {
-  if (!callback) return Continue::yes;
   progress.epoch = position_.epoch, progress.epochs = config_.epochs;
   progress.step = trainer_->state().steps, progress.skipped = trainer_->state().skipped;
   progress.batches = batches_->batches();
   progress.batch = ceil_div(position_.samples, config_.batch_size * config_.accumulate);
-  return callback(progress);
+  std::string warning;
+  if (progress.event == TrainEvent::BatchEnd && !progress.report->skipped) {
+    warning = loss_watch_.observe(progress.loss, progress.learning_rate);
+    if (!warning.empty()) timings_.warn(progress.step, warning);
+    progress.warning = warning;
+  }
+  timings_.observe(progress);
+  return callback ? callback(progress) : Continue::yes;
 }
 
 Result<void> TrainingRun::write_line(Json line) {
@@ -161,12 +204,32 @@ Result<void> TrainingRun::begin_journal() {
                      {"config", config_.json},
                      {"folder", config_.folder},
                      {"data", std::move(data)},
+                     {"input", std::vector<std::size_t>(sample_shape_.extents().begin(), sample_shape_.extents().end())},
                      {"parameters", parameters},
                      {"hash", to_hex(weight_hash(*network_))}});
 }
 
+void TrainingRun::begin_timings() {
+  if (options_.out.empty()) return;
+  const std::uint64_t step = trainer_->state().steps;
+  timings_.open(file("timings.jsonl"), resumed_, step, config_.epochs * batches_->batches(),
+                {{"threads", trainer_->session().threads()},
+                 {"samples", data_.training_samples.size()},
+                 {"batch", config_.batch_size * config_.accumulate},
+                 {"machine", options_.machine}});
+}
+
+// The weights are safe by now: what goes wrong here is told, no more.
+void TrainingRun::end_timings(TrainResult& result) {
+  if (options_.out.empty()) return;
+  timings_.end(result.steps, result.stop_reason);
+  if (!timings_.error().empty()) result.warnings.push_back(timings_.error());
+  if (auto written = write_report(options_.out); !written) result.warnings.push_back("no report: " + written.error().message);
+}
+
 Result<TrainResult> TrainingRun::run(const Callback& callback) {
   LOOM_TRY_VOID(begin_journal());
+  begin_timings();
   TrainResult result;
   result.stop_reason = "finished";
   LOOM_TRY(Continue going, tell(callback, {.event = TrainEvent::TrainBegin}));
@@ -176,6 +239,7 @@ Result<TrainResult> TrainingRun::run(const Callback& callback) {
   }
   if (going == Continue::stop && result.stop_reason == "finished") result.stop_reason = "stopped";
   LOOM_TRY_VOID(finish(result));
+  end_timings(result);
   LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::TrainEnd, .loss = result.final_loss}));
   return result;
 }
@@ -208,7 +272,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
       LOOM_TRY_VOID(write_line({{"event", "steps"},
                                 {"step", steps},
                                 {"epoch", position_.epoch + 1},
-                                {"loss", step->loss},
+                                {"loss", number_or_null(step->loss)},
                                 {"learning_rate", step->learning_rate},
                                 {"hash", to_hex(weight_hash(*network_))}}));
     }
@@ -232,7 +296,7 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   const double loss = position_.loss_batches == 0 ? std::numeric_limits<double>::quiet_NaN() : position_.loss_sum / static_cast<double>(position_.loss_batches);
   position_.loss_history.push_back(loss);
   Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
-  line["loss"] = std::isfinite(loss) ? Json(loss) : Json();
+  line["loss"] = number_or_null(loss);
   bool early = false;
   std::optional<Metrics> metrics;
   if (validation_) {
@@ -311,7 +375,10 @@ Result<void> TrainingRun::finish(TrainResult& result) {
     return {};
   }
   Json line{{"event", "end"}, {"stop_reason", result.stop_reason}, {"step", result.steps}, {"hash", to_hex(result.hash)}};
-  if (result.validation) line["validation"] = result.validation->to_json();
+  if (result.validation) {
+    line["validation"] = result.validation->to_json();
+    if (Json confusion = confusion_json(*result.validation, data_.training->info()); !confusion.is_null()) line["confusion"] = std::move(confusion);
+  }
   LOOM_TRY_VOID(write_line(std::move(line)));
   if (!options_.out.empty() && result.stop_reason != "diverged") LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
   return {};

@@ -3,6 +3,7 @@
 //   journal.jsonl      what replay proves             checkpoint.entity   the newest state, to resume from
 //   best.entity        of the best validation         model.entity        the trained network, when the run has ended
 //   report.html        for people                     config.json         as it was given
+//   timings.jsonl      what it took, for the report
 
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "training/data_config.h"
 #include "training/journal.h"
 #include "training/metrics.h"
+#include "training/timings.h"
 #include "training/train_config.h"
 
 namespace loom {
@@ -20,6 +22,7 @@ struct RunOptions {
   std::string out{};               // folder; empty: nothing is written
   bool resume = false;             // go on from out/checkpoint.entity where there is one
   NetworkSessionOptions session{}; // threads, isa
+  Json machine{};                  // an object for the report: cpu, isa...
 };
 
 enum class TrainEvent : std::uint8_t { TrainBegin, EpochBegin, BatchBegin, BatchEnd, ValidationEnd, Checkpoint, EpochEnd, TrainEnd };
@@ -33,6 +36,7 @@ struct TrainProgress {
   double loss = 0, learning_rate = 0;             // of the last batch; at EpochEnd the epoch's mean
   std::uint64_t skipped = 0;
   const StepReport* report = nullptr;             // BatchEnd
+  std::string_view warning{};                     // BatchEnd: the loss runs away
   const Metrics* validation = nullptr;            // ValidationEnd, EpochEnd where there was one
 };
 
@@ -44,6 +48,7 @@ struct TrainResult {
   std::uint64_t steps = 0, skipped_batches = 0;
   std::string stop_reason;           // finished, early_stop, stopped, diverged
   std::string message;               // of diverged: what happened where
+  std::vector<std::string> warnings; // of the report, which is no reason to fail
   Digest hash{};
   std::optional<Metrics> validation; // of the final weights
 };
@@ -75,6 +80,7 @@ class TrainingRun {
   TrainingRun(TrainConfig config, RunOptions options) : config_(std::move(config)), options_(std::move(options)) {}
   Result<void> open_network();
   Result<void> open_checkpoint();
+  Result<void> check_output();
   Result<void> start_trainer();
   Result<Samples> samples_of(const Batch& batch);
   Result<void> begin_journal();
@@ -85,6 +91,8 @@ class TrainingRun {
   Result<bool> stops_early(const Metrics& metrics);
   Result<void> save_state();
   Result<void> finish(TrainResult& result);
+  void begin_timings();
+  void end_timings(TrainResult& result);
   Result<Continue> tell(const Callback& callback, TrainProgress progress);
   std::string file(std::string_view name) const { return options_.out + "/" + std::string(name); }
 
@@ -98,6 +106,8 @@ class TrainingRun {
   std::optional<Checkpoint> checkpoint_;
   RunPosition position_;
   Journal journal_;
+  Timings timings_;
+  LossWatch loss_watch_;
   std::function<Result<void>(const Json&)> on_journal_;
   std::vector<std::string> warnings_;
   Shape sample_shape_;

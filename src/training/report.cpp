@@ -1,0 +1,454 @@
+#include "training/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "core/file.h"
+#include "io/network_file.h"
+#include "network/network_session.h"
+#include "training/html.h"
+#include "training/journal.h"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kStyle = R"css(
+:root{--back:#fcfcfb;--card:#fff;--ink:#1d2129;--soft:#626a78;--line:#dfe2e8;--s1:#2563c9;--s2:#c2570c;--s3:#178048;--bad:#b42318;--good:#178048;color-scheme:light dark}
+@media (prefers-color-scheme:dark){:root{--back:#14161a;--card:#1b1e24;--ink:#e6e8ec;--soft:#9aa3b2;--line:#323844;--s1:#79a8f7;--s2:#f2a25c;--s3:#5fcf94;--bad:#f48b82;--good:#5fcf94}}
+@media print{:root{--back:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#bbb;--s1:#2563c9;--s2:#c2570c;--s3:#178048;--bad:#b42318;--good:#178048;color-scheme:light}
+ body{max-width:none;padding:0;font-size:10pt}section{break-inside:avoid;border:0;padding:0}section.long{break-inside:auto}tr{break-inside:avoid}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:1000px;padding:24px 20px 60px;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+h1{font-size:1.5em;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.06em;margin:0 0 10px}p{margin:6px 0}
+.sub{color:var(--soft);overflow-wrap:anywhere}
+.tiles{display:flex;flex-wrap:wrap;gap:10px;margin:18px 0}
+.tile{flex:1 1 96px;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
+.tile b{display:block;font-size:1.22em;font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}.tile span{color:var(--soft);font-size:.85em}
+.tile.bad b{color:var(--bad)}.tile.good b{color:var(--good)}
+section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:15px 17px;margin:14px 0}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
+th,td{padding:4px 12px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:500}
+th.n,td.n{text-align:right}tr:last-child td{border-bottom:0}tfoot td{font-weight:600}
+code,pre{font:.88em/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}td code{overflow-wrap:anywhere}
+.warn{color:var(--bad)}
+svg{display:block;width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}svg .tick{fill:var(--soft);font-size:11px}
+.grid{stroke:var(--line);fill:none}.axis{stroke:var(--soft);fill:none}
+.line{fill:none;stroke-width:1.8;stroke-linejoin:round}.line.s1{stroke:var(--s1)}.line.s2{stroke:var(--s2)}.line.s3{stroke:var(--s3)}.line.faint{stroke:var(--s1);stroke-opacity:.3;stroke-width:1}
+.dot{stroke:var(--card);stroke-width:1}.dot.s1{fill:var(--s1)}.dot.s2{fill:var(--s2)}.dot.s3{fill:var(--s3)}
+.legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.86em;color:var(--soft);margin:4px 0 0}.legend i{display:inline-block;width:18px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px}
+i.s1{border-color:var(--s1)}i.s2{border-color:var(--s2)}i.s3{border-color:var(--s3)}i.faint{border-color:var(--s1);opacity:.35}
+.confusion{margin:0 auto}.right{fill:var(--s1)}.wrong{fill:var(--s2)}.confusion .cell{font-size:12px}.confusion .deep{fill:var(--card)}.frame{fill:none;stroke:var(--line)}
+.spark{width:120px;height:20px}
+details summary{cursor:pointer;color:var(--soft)}
+)css";
+
+double number_of(const Json& line, std::string_view key) {
+  const Json* value = find(line, key);
+  return value == nullptr ? NAN : as_number(*value).value_or(NAN);
+}
+
+std::uint64_t count_of(const Json& line, std::string_view key) {
+  const Json* value = find(line, key);
+  return value == nullptr ? 0 : static_cast<std::uint64_t>(std::max<std::int64_t>(as_int(*value).value_or(0), 0));
+}
+
+std::string text_of(const Json& line, std::string_view key) {
+  const Json* value = find(line, key);
+  const std::string* text = value == nullptr ? nullptr : as_string(*value);
+  return text == nullptr ? std::string() : *text;
+}
+
+bool is_event(const Json& line, std::string_view name) { return text_of(line, "event") == name; }
+
+std::string percent(double share) { return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–"; }
+std::string figure(double value) { return std::isfinite(value) ? number_text(value) : "–"; }
+
+// One table: the first row is the head. Cells are HTML; columns in `right` are numbers.
+class Table {
+ public:
+  explicit Table(std::vector<std::pair<std::string, bool>> columns) : columns_(std::move(columns)) {
+    out_ = "<div class=\"scroll\"><table><thead><tr>";
+    for (const auto& [name, right] : columns_) out_ += fmt::format("<th{}>{}</th>", right ? " class=\"n\"" : "", html_text(name));
+    out_ += "</tr></thead><tbody>\n";
+  }
+  void row(const std::vector<std::string>& cells) {
+    out_ += "<tr>";
+    for (std::size_t i = 0; i < cells.size(); ++i) out_ += fmt::format("<td{}>{}</td>", columns_[i].second ? " class=\"n\"" : "", cells[i]);
+    out_ += "</tr>\n";
+  }
+  std::string finish() const { return out_ + "</tbody></table></div>\n"; }
+
+ private:
+  std::vector<std::pair<std::string, bool>> columns_;
+  std::string out_;
+};
+
+std::string code(std::string_view text) { return fmt::format("<code>{}</code>", html_text(text)); }
+
+// Shapes as the layers see them, from a run of one sample of zeros.
+class ShapeWatch final : public LayerWatch {
+ public:
+  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override { shapes.try_emplace(&layer, x.shape.text(), y.shape.text()); }
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
+  std::map<const Layer*, std::pair<std::string, std::string>> shapes;
+};
+
+class Page {
+ public:
+  static Result<Page> read(const std::string& folder) {
+    Page page(folder);
+    LOOM_TRY(page.journal_, read_journal(folder + "/journal.jsonl"));
+    if (page.journal_.empty() || !is_event(page.journal_[0], "start"))
+      return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder);
+    if (auto timings = read_journal(folder + "/timings.jsonl"))
+      page.timings_ = std::move(*timings);
+    else
+      page.notes_.push_back(timings.error().code == Code::NotFound ? "timings.jsonl is missing: curves have the journal's points alone" : timings.error().message);
+    for (const Json& line : page.journal_) {
+      if (is_event(line, "epoch")) page.epochs_.push_back(&line);
+      if (is_event(line, "end")) page.end_ = &line;
+    }
+    for (const Json& line : page.timings_) {
+      if (is_event(line, "epoch")) page.epoch_seconds_[count_of(line, "epoch")] = &line;
+      if (is_event(line, "warning")) page.warnings_.push_back(&line);
+    }
+    return page;
+  }
+
+  std::string html() {
+    std::string body = head() + tiles() + warnings() + losses() + rates() + metrics() + confusion() + cells() + layers() + epochs() + sources() + machine() + config();
+    std::string notes;
+    for (const std::string& note : notes_) notes += fmt::format("<p class=\"sub\">{}</p>\n", html_text(note));
+    return fmt::format(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
+        "<body>\n{}{}</body>\n</html>\n",
+        html_text(title()), kStyle, body, notes);
+  }
+
+ private:
+  explicit Page(std::string folder) : folder_(std::move(folder)) {}
+
+  const Json& start() const { return journal_[0]; }
+  std::string title() const {
+    std::error_code ignored;
+    const auto name = std::filesystem::path(folder_).lexically_normal();
+    const std::string last = name.has_filename() ? name.filename().string() : name.parent_path().filename().string();
+    return last.empty() || last == "." ? std::filesystem::absolute(name, ignored).parent_path().filename().string() : last;
+  }
+  static std::string section(std::string_view name, const std::string& body, bool is_long = false) {
+    return body.empty() ? std::string() : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", is_long ? " class=\"long\"" : "", name, body);
+  }
+  double total_seconds() const {
+    double seconds = 0;
+    for (const Json& line : timings_)
+      if (is_event(line, "end")) seconds += number_of(line, "seconds");
+    return seconds;
+  }
+  std::uint64_t last_step() const {
+    std::uint64_t step = 0;
+    for (const Json& line : journal_) step = std::max(step, count_of(line, "step"));
+    for (const Json& line : timings_) step = std::max(step, count_of(line, "step"));
+    return step;
+  }
+
+  std::string head() const {
+    std::string when;
+    for (const Json& line : timings_)
+      if (is_event(line, "begin") && when.empty()) when = text_of(line, "time");
+    const Json* data = find(start(), "data");
+    std::string source = data != nullptr && data->is_array() && !data->empty() ? text_of((*data)[0], "source") : "";
+    return fmt::format("<h1>{}</h1>\n<p class=\"sub\">Training on {}{}{}</p>\n", html_text(title()), html_text(source), when.empty() ? "" : ", begun ", html_text(when));
+  }
+
+  std::string tiles() const {
+    std::string out = "<div class=\"tiles\">";
+    const auto tile = [&](std::string_view name, const std::string& value, const char* mood = "") {
+      if (!value.empty()) out += fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>", mood, html_text(value), name);
+    };
+    const std::string reason = end_ == nullptr ? "unfinished" : text_of(*end_, "stop_reason");
+    tile("outcome", reason == "early_stop" ? "early stop" : reason, reason == "diverged" ? " bad" : reason == "finished" || reason == "early_stop" ? " good" : "");
+    const Json* last = end_ != nullptr ? find(*end_, "validation") : nullptr;
+    if (last == nullptr && !epochs_.empty()) last = find(*epochs_.back(), "validation");
+    if (!epochs_.empty()) tile("training loss", figure(number_of(*epochs_.back(), "loss")));
+    if (last != nullptr) {
+      tile("validation loss", figure(number_of(*last, "loss")));
+      if (find(*last, "accuracy") != nullptr) tile("accuracy", percent(number_of(*last, "accuracy")));
+      if (find(*last, "mae") != nullptr) tile("mean absolute error", figure(number_of(*last, "mae")));
+      if (find(*last, "r2") != nullptr) tile("R²", figure(number_of(*last, "r2")));
+    }
+    tile("epochs", fmt::format("{}", epochs_.size()));
+    tile("steps", count_text(last_step()));
+    tile("parameters", count_text(count_of(start(), "parameters")));
+    if (const double seconds = total_seconds(); seconds > 0) tile("time", seconds_text(seconds));
+    return out + "</div>\n";
+  }
+
+  std::string warnings() const {
+    std::string out;
+    constexpr std::size_t kMost = 20;
+    for (std::size_t i = 0; i < std::min(kMost, warnings_.size()); ++i)
+      out += fmt::format("<p class=\"warn\">step {}: {}</p>\n", count_of(*warnings_[i], "step"), html_text(text_of(*warnings_[i], "text")));
+    if (warnings_.size() > kMost) out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", warnings_.size() - kMost);
+    return section("Warnings", out);
+  }
+
+  std::vector<const Json*> step_lines() const {
+    std::vector<const Json*> lines;
+    for (const Json& line : timings_)
+      if (is_event(line, "steps")) lines.push_back(&line);
+    if (lines.empty())
+      for (const Json& line : journal_)
+        if (is_event(line, "steps")) lines.push_back(&line);
+    return lines;
+  }
+
+  std::string losses() const {
+    ChartSeries raw{"each step", "faint", {}}, smooth{"running mean", "s1", {}}, epoch{"mean of an epoch", "s3", {}, true}, held{"validation", "s2", {}, true};
+    const std::vector<const Json*> lines = step_lines();
+    const double span = std::max(3.0, static_cast<double>(lines.size()) / 40);
+    double mean = 0, seen = 0;
+    bool grouped = false;
+    for (const Json* line : lines) {
+      const double step = number_of(*line, "step"), loss = number_of(*line, "loss");
+      grouped = grouped || count_of(*line, "count") > 1;
+      raw.points.emplace_back(step, loss);
+      if (!std::isfinite(loss)) continue;
+      seen = std::min(seen + 1, span), mean += (loss - mean) * (seen < 2 ? 1 : 2 / (seen + 1));
+      smooth.points.emplace_back(step, mean);
+    }
+    if (grouped) raw.name = "means of a few steps";
+    for (const Json* line : epochs_) {
+      const double step = number_of(*line, "step");
+      epoch.points.emplace_back(step, number_of(*line, "loss"));
+      if (const Json* v = find(*line, "validation")) held.points.emplace_back(step, number_of(*v, "loss"));
+    }
+    double low = INFINITY, high = 0;
+    for (const ChartSeries* s : {&smooth, &epoch, &held})
+      for (const auto& [x, y] : s->points)
+        if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
+    const ChartSeries all[] = {raw, smooth, epoch, held};
+    return section("Loss", line_chart({.x_label = "step", .label = "Loss by step", .logarithmic = low > 0 && high > 8 * low, .height = 300}, all));
+  }
+
+  std::string rates() const {
+    ChartSeries rate{"learning rate", "s1", {}};
+    for (const Json* line : step_lines()) rate.points.emplace_back(number_of(*line, "step"), number_of(*line, "learning_rate"));
+    const ChartSeries all[] = {rate};
+    return section("Learning rate", line_chart({.x_label = "step", .label = "Learning rate by step", .height = 160}, all));
+  }
+
+  std::string metrics() const {
+    struct Kind {
+      const char *key, *name, *style;
+      bool share;
+    };
+    std::string out;
+    for (const std::vector<Kind>& together : {std::vector<Kind>{{"accuracy", "accuracy", "s1", true}, {"top_5", "among the first five", "s3", true}},
+                                              {{"mae", "mean absolute error", "s1", false}},
+                                              {{"r2", "R²", "s1", false}}}) {
+      std::vector<ChartSeries> all;
+      for (const Kind& kind : together) {
+        ChartSeries s{kind.name, kind.style, {}, true};
+        for (const Json* line : epochs_)
+          if (const Json* v = find(*line, "validation"); v != nullptr && find(*v, kind.key) != nullptr)
+            s.points.emplace_back(number_of(*line, "epoch"), number_of(*v, kind.key));
+        if (!s.points.empty()) all.push_back(std::move(s));
+      }
+      out += line_chart({.x_label = "epoch", .label = together[0].name, .percent = together[0].share, .height = 200}, all);
+    }
+    return section("Validation", out);
+  }
+
+  std::string confusion() const {
+    const Json* matrix = end_ == nullptr ? nullptr : find(*end_, "confusion");
+    const Json *names = matrix == nullptr ? nullptr : find(*matrix, "classes"), *rows = matrix == nullptr ? nullptr : find(*matrix, "counts");
+    if (names == nullptr || rows == nullptr || !names->is_array() || !rows->is_array() || names->size() != rows->size()) return {};
+    std::vector<std::string> classes;
+    std::vector<std::uint64_t> counts;
+    for (const Json& name : *names) classes.push_back(as_string(name) != nullptr ? *as_string(name) : dump_json(name));
+    for (const Json& row : *rows) {
+      if (!row.is_array()) return {};
+      for (const Json& count : row) counts.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(as_int(count).value_or(0), 0)));
+    }
+    if (counts.size() != classes.size() * classes.size()) return {};
+    std::string out = confusion_chart(classes, counts);
+    std::string worst;
+    std::vector<std::array<std::uint64_t, 3>> mixed;
+    const std::size_t n = classes.size();
+    for (std::size_t r = 0; r < n; ++r)
+      for (std::size_t c = 0; c < n; ++c)
+        if (r != c && counts[r * n + c] > 0) mixed.push_back({counts[r * n + c], r, c});
+    std::ranges::stable_sort(mixed, [](const auto& a, const auto& b) { return a[0] > b[0]; });
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, mixed.size()); ++i)
+      worst += fmt::format("{}{} taken for {} ({})", i == 0 ? "" : "; ", html_text(classes[mixed[i][1]]), html_text(classes[mixed[i][2]]), mixed[i][0]);
+    if (!worst.empty()) out += fmt::format("<p class=\"sub\">Most often confused: {}.</p>\n", worst);
+    return section("Confusion matrix of the validation samples", out);
+  }
+
+  // {"event":"cells", "step", "cells":[{path, budget, gap, skipped, update_norm}]}
+  std::string cells() const {
+    struct Course {
+      std::vector<double> budget, gap;
+      const Json* last = nullptr;
+      std::uint64_t skipped = 0;
+    };
+    std::vector<std::string> order;
+    std::map<std::string, Course> courses;
+    for (const Json& line : journal_) {
+      const Json* list = is_event(line, "cells") ? find(line, "cells") : nullptr;
+      if (list == nullptr || !list->is_array()) continue;
+      for (const Json& cell : *list) {
+        const std::string path = text_of(cell, "path");
+        if (!courses.contains(path)) order.push_back(path);
+        Course& course = courses[path];
+        course.budget.push_back(number_of(cell, "budget")), course.gap.push_back(number_of(cell, "gap"));
+        course.last = &cell;
+        if (const Json* skipped = find(cell, "skipped")) course.skipped += as_bool(*skipped).value_or(false) ? 1 : count_of(cell, "skipped");
+      }
+    }
+    if (order.empty()) return {};
+    Table table({{"layer", false}, {"budget", true}, {"", false}, {"gap", true}, {"", false}, {"update norm", true}, {"skipped", true}});
+    for (const std::string& path : order) {
+      const Course& c = courses[path];
+      table.row({code(path), figure(number_of(*c.last, "budget")), sparkline(c.budget, "budget of " + path), figure(number_of(*c.last, "gap")), sparkline(c.gap, "gap of " + path),
+                 figure(number_of(*c.last, "update_norm")), count_text(c.skipped)});
+    }
+    return section("Tween: budgets and gaps by layer", table.finish(), true);
+  }
+
+  std::string layers() {
+    const std::string model = folder_ + "/model.entity", checkpoint = folder_ + "/checkpoint.entity";
+    const std::string path = end_ != nullptr && is_file(model) ? model : checkpoint;
+    auto loaded = load_network(path);
+    if (!loaded) {
+      notes_.push_back("No table of layers: " + loaded.error().message);
+      return {};
+    }
+    Network& network = loaded->network;
+    network.release_masters();
+    ShapeWatch watch;
+    std::vector<std::size_t> extents;
+    if (const Json* input = find(start(), "input"); input != nullptr && input->is_array())
+      for (const Json& n : *input) extents.push_back(static_cast<std::size_t>(std::max<std::int64_t>(as_int(n).value_or(0), 0)));
+    if (const auto shape = Shape::create(extents); shape && !extents.empty()) run_zeros(network, *shape, watch);
+    Table table({{"path", false}, {"kind", false}, {"type", false}, {"input", false}, {"output", false}, {"parameters", true}, {"bytes", true}});
+    std::uint64_t parameters = 0, bytes = 0;
+    for (std::size_t i = 0; i < network.num_cells(); ++i)
+      if (network.cell(i).layer)
+        visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
+          std::uint64_t elements = 0, stored = 0;
+          std::string dtype;
+          layer.visit_all_weights([&](Weight& w) {
+            if (w.is_tied()) return;
+            elements += w.elements(), stored += w.resident_bytes();
+            if (dtype.empty() || w.role() == WeightRole::Matrix) dtype = std::string(name(w.dtype()));
+          });
+          parameters += elements, bytes += stored;
+          const auto shape = watch.shapes.find(&layer);
+          const bool known = shape != watch.shapes.end();
+          std::string kind(layer.kind());
+          if (!layer.common.name.empty()) kind += " “" + layer.common.name + "”";
+          table.row({code(place), html_text(kind) + (layer.common.is_disabled ? " (disabled)" : layer.common.trainable ? "" : " (frozen)"), html_text(dtype),
+                     known ? html_text(shape->second.first) : "", known ? html_text(shape->second.second) : "", elements == 0 ? "" : count_text(elements),
+                     elements == 0 ? "" : bytes_text(stored)});
+        });
+    table.row({"<b>all</b>", "", "", "", "", "<b>" + count_text(parameters) + "</b>", "<b>" + bytes_text(bytes) + "</b>"});
+    return section("Layers", table.finish() + "<p class=\"sub\">Shapes are those of one sample. Bytes are those of the packed weights with their scales, without masters.</p>\n", true);
+  }
+
+  static void run_zeros(Network& network, const Shape& sample, ShapeWatch& watch) {
+    const Shape input = Network::with_batch(sample, 1);
+    if (!network.prepare(input)) return;
+    NetworkSessionOptions alone;
+    alone.threads = 1;
+    auto session = NetworkSession::create(network, alone);
+    if (!session) return;
+    const std::vector<double> zeros(input.elements());
+    (*session)->watch(&watch);
+    // An error leaves the layers before it.
+    (void)(*session)->forward({zeros.data(), input, (*session)->element()});
+  }
+
+  std::string epochs() const {
+    if (epochs_.empty()) return {};
+    Table table({{"epoch", true}, {"step", true}, {"loss", true}, {"validation", true}, {"metric", true}, {"skipped", true}, {"time", true}, {"hash of the weights", false}});
+    for (const Json* line : epochs_) {
+      const Json* v = find(*line, "validation");
+      const auto timing = epoch_seconds_.find(count_of(*line, "epoch"));
+      std::string metric;
+      if (v != nullptr) metric = find(*v, "accuracy") != nullptr ? percent(number_of(*v, "accuracy")) : find(*v, "mae") != nullptr ? figure(number_of(*v, "mae")) : "";
+      table.row({fmt::format("{}", count_of(*line, "epoch")), count_text(count_of(*line, "step")), figure(number_of(*line, "loss")),
+                 v == nullptr ? "" : figure(number_of(*v, "loss")), metric, count_of(*line, "skipped") == 0 ? "" : count_text(count_of(*line, "skipped")),
+                 timing == epoch_seconds_.end() ? "" : seconds_text(number_of(*timing->second, "seconds")), code(text_of(*line, "hash"))});
+    }
+    std::string out = table.finish();
+    if (end_ != nullptr) out += fmt::format("<p>Final weights: {}</p>\n", code(text_of(*end_, "hash")));
+    out += fmt::format("<p class=\"sub\">Prove it: <code>loom replay {}</code> trains again and compares every hash.</p>\n", html_text(title()));
+    return section("Epochs", out, true);
+  }
+
+  std::string sources() const {
+    const Json* data = find(start(), "data");
+    if (data == nullptr || !data->is_array()) return {};
+    Table table({{"source", false}, {"samples", true}, {"SHA-256", false}});
+    for (const Json& set : *data) table.row({html_text(text_of(set, "source")), count_text(count_of(set, "samples")), code(text_of(set, "sha256"))});
+    return section("Data", table.finish());
+  }
+
+  std::string machine() const {
+    Table table({{"begun", false}, {"at step", true}, {"machine", false}, {"threads", true}, {"time", true}});
+    std::vector<std::vector<std::string>> all;
+    for (const Json& line : timings_) {
+      if (is_event(line, "begin")) {
+        std::string about;
+        if (const Json* machine = find(line, "machine"); machine != nullptr && machine->is_object())
+          for (const auto& [key, value] : machine->items())
+            about += fmt::format("{}{}: {}", about.empty() ? "" : "<br>", html_text(key), html_text(as_string(value) != nullptr ? *as_string(value) : dump_json(value)));
+        all.push_back({html_text(text_of(line, "time")), count_text(count_of(line, "step")), about, fmt::format("{}", count_of(line, "threads")), ""});
+      } else if (is_event(line, "end") && !all.empty()) {
+        all.back()[4] = seconds_text(number_of(line, "seconds"));
+      }
+    }
+    if (all.empty()) return {};
+    for (const auto& row : all) table.row(row);
+    double samples = 0, busy = 0;
+    for (const Json& line : timings_)
+      if (is_event(line, "steps")) samples += number_of(line, "samples"), busy += number_of(line, "seconds");
+    std::string out = table.finish();
+    if (busy > 0 && samples > 0) out += fmt::format("<p class=\"sub\">{} samples per second of training. None of this is proved by replay.</p>\n", count_text(static_cast<std::uint64_t>(samples / busy)));
+    return section("Machine and time", out);
+  }
+
+  std::string config() const {
+    const Json* config = find(start(), "config");
+    if (config == nullptr) return {};
+    return section("Config", fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}.</p>\n", html_text(dump_json(*config, 2)),
+                                         code(text_of(start(), "folder").empty() ? "." : text_of(start(), "folder")), count_of(start(), "numerics_version")),
+                   true);
+  }
+
+  std::string folder_;
+  std::vector<Json> journal_, timings_;
+  std::vector<const Json*> epochs_, warnings_;
+  std::map<std::uint64_t, const Json*> epoch_seconds_;
+  const Json* end_ = nullptr;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+Result<std::string> report_html(const std::string& folder) {
+  LOOM_TRY(Page page, Page::read(folder));
+  return page.html();
+}
+
+Result<void> write_report(const std::string& folder, const std::string& path) {
+  LOOM_TRY(const std::string html, report_html(folder));
+  return write_file_atomically(path.empty() ? folder + "/report.html" : path, std::as_bytes(std::span(html)));
+}
+
+}  // namespace loom
