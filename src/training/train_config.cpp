@@ -180,6 +180,7 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   const Json* loss = read.member("loss");
   const Json* optimizer = read.member("optimizer");
   const Json* schedule = read.member("schedule");
+  const Json* tween = read.member("tween");
   const Json* early_stop = read.member("early_stop");
   LOOM_TRY_VOID(read.finish());
   if (network == nullptr || (!network->is_object() && !network->is_string()))
@@ -197,6 +198,9 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   LOOM_TRY(c.trainer.loss, read_loss(loss));
   LOOM_TRY_VOID(read_optimizer(optimizer, c.trainer));
   LOOM_TRY_VOID(read_schedule(schedule, c));
+  if (tween != nullptr) {
+    LOOM_TRY(c.trainer.tween, tween_config_from_json(*tween));
+  }
   LOOM_TRY(c.early_stop, read_early_stop(early_stop));
   ConfigReader checkpoints(checkpoint, "checkpoint");
   checkpoints("every_steps", c.checkpoint_steps);

@@ -100,9 +100,20 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
     LOOM_TRY(t->lbfgs_, Lbfgs::create(*config.lbfgs_history));
   }
   LOOM_TRY_VOID(t->collect_parameters());
-  LOOM_TRY_VOID(t->create_workers());
+  LOOM_TRY_VOID(config.tween ? t->create_tween() : t->create_workers());
   if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
   return t;
+}
+
+Result<void> Trainer::create_tween() {
+  if (config_.lbfgs_history || config_.micro_batch != 0 || config_.tbptt_steps != 0 || config_.shards != 1 || config_.clip_norm != 0 ||
+      config_.clip_value != 0 || config_.session.mixed != Mixed::none || config_.session.checkpoint_every != 0)
+    return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
+  TweenConfig config = *config_.tween;
+  config.optimizer = config_.optimizer;
+  LOOM_TRY(tween_, TweenSession::create(*network_, config, config_.session));
+  workers_.resize(1);
+  return {};
 }
 
 Result<void> Trainer::create_workers() {
@@ -378,6 +389,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   StepReport report;
   report.learning_rate = learning_rate();
   if (lbfgs_) return lbfgs_step(batch, std::move(report));
+  if (tween_) return tween_step(batch, std::move(report));
   auto loss = gradients(batch);
   if (!loss && loss.error().code != Code::NonFinite) return tl::make_unexpected(std::move(loss).error());
   const Exec now = workers_[0].exec();
@@ -408,6 +420,17 @@ Result<StepReport> Trainer::step(const Samples& given) {
     state_.loss_scale = std::min(kLargestLossScale, state_.loss_scale * 2);
     state_.good_steps = 0;
   }
+  return report;
+}
+
+Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
+  PassExtras extras;
+  extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps);
+  LOOM_TRY(const ConstView y, tween_->forward(batch.inputs, extras));
+  LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, y));
+  LOOM_TRY_VOID(tween_->step({.values = call.target, .classes = call.classes, .loss = &loss_}, report.learning_rate));
+  report.loss = tween_->loss();
+  ++state_.steps;
   return report;
 }
 
@@ -444,7 +467,7 @@ std::string Trainer::first_bad_layer(const Samples& batch) {
 Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
   const FpEnvironment environment;
   LOOM_TRY(const Samples batch, in_element(given));
-  LOOM_TRY(const ConstView y, session().forward(batch.inputs));
+  LOOM_TRY(const ConstView y, tween_ ? tween_->forward(batch.inputs) : session().forward(batch.inputs));
   LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, y));
   Arena scratch = Arena::measuring();
   const Exec rehearsal{session().pool(), session().kernels(), scratch};
@@ -462,6 +485,8 @@ const TrainerState& Trainer::state() {
 }
 
 Result<void> Trainer::restore(const TrainerState& state) {
+  if (tween_ && tween_->feedback() != nullptr)
+    return fail(Code::Unsupported, "dtp: checkpoints hold no feedback weights; this training starts anew");
   LOOM_TRY_VOID(schedule_.restore(state.plateau));
   if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale)) return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
   state_ = state;
@@ -471,12 +496,15 @@ Result<void> Trainer::restore(const TrainerState& state) {
 
 std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
-  for (std::size_t p = 0; p < weights_.size(); ++p)
+  if (tween_)
+    for (TweenVelocity& v : tween_->velocities()) out.push_back({v.path + ".velocity", v.values});
+  for (std::size_t p = 0; p < weights_.size() && !tween_; ++p)
     for (const OptimizerSlot& slot : optimizer_.slots(p)) out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
   return out;
 }
 
 std::size_t Trainer::resident_bytes() const {
+  if (tween_) return tween_->bytes();
   std::size_t bytes = 0;
   for (const Worker& w : workers_) bytes += w.session->scratch_bytes() + w.dy.size() + w.arena.size();
   for (const Buffer& shard : shard_gradients_) bytes += shard.size();

@@ -1,5 +1,6 @@
 #pragma once
-// One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew. The bits of the weights
+// One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew; or by targets (engine 7,
+// learning/tween/tween.h), which has an update rule of its own in place of clip and optimiser. The bits of the weights
 // after a step are a function of the weights before it, the batch and the configuration: not of threads, instruction sets or how the
 // batch was cut into micro-batches of multiples of 16 samples (layers that measure their batch, as batchnorm does, see each on its own).
 
@@ -10,6 +11,7 @@
 #include "learning/loss.h"
 #include "learning/optimizer.h"
 #include "learning/schedule.h"
+#include "learning/tween/tween.h"
 #include "network/network_session.h"
 
 namespace loom {
@@ -18,6 +20,7 @@ struct TrainerConfig {
   LossConfig loss;
   OptimizerConfig optimizer;
   std::optional<std::size_t> lbfgs_history;  // L-BFGS over each batch in place of `optimizer`
+  std::optional<TweenConfig> tween;          // targets in place of gradients; dtp uses `optimizer`
   ScheduleConfig schedule;
   bool schedule_by_epoch = false;
   double clip_norm = 0, clip_value = 0;      // 0: off (T-40)
@@ -84,7 +87,9 @@ class Trainer {
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs) { return lbfgs_->restore(std::move(pairs)); }
 
-  NetworkSession& session() { return *workers_[0].session; }
+  NetworkSession& session() { return tween_ ? tween_->session() : *workers_[0].session; }
+  // Of a training by targets: what each cell's target was like in the last step.
+  std::span<const TweenUse> tween_uses() const { return tween_ ? tween_->uses() : std::span<const TweenUse>(); }
   const Network& network() const { return *network_; }
   std::span<const Parameter> parameters() const { return optimizer_.parameters(); }
   // What training keeps beside the weights: activations, gradients, optimiser state.
@@ -115,6 +120,8 @@ class Trainer {
   Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
   Result<void> commit();
+  Result<void> create_tween();
+  Result<StepReport> tween_step(const Samples& batch, StepReport report);
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
   std::string first_bad_layer(const Samples& batch);
   void list_gradients();
@@ -125,6 +132,7 @@ class Trainer {
   Optimizer optimizer_;
   Schedule schedule_;
   std::optional<Lbfgs> lbfgs_;
+  std::unique_ptr<TweenSession> tween_;
   std::vector<Worker> workers_;               // the first one's session is the trainer's own
   std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
   std::vector<Buffer> shard_gradients_;       // of all weights, one behind the other

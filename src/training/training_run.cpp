@@ -297,6 +297,12 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   position_.loss_history.push_back(loss);
   Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
   line["loss"] = number_or_null(loss);
+  if (const auto uses = trainer_->tween_uses(); !uses.empty()) {  // of the last step: where targets die shows here
+    Json cells = Json::array();
+    for (const TweenUse& use : uses)
+      cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
+    LOOM_TRY_VOID(write_line({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", std::move(cells)}}));
+  }
   bool early = false;
   std::optional<Metrics> metrics;
   if (validation_) {
