@@ -5,10 +5,10 @@
 #include <map>
 #include <sstream>
 
-#include "../../tests/support/files.h"
 #include "training/config_reader.h"
 #include "training/data_config.h"
 #include "training/train_config.h"
+#include "training/training_test.h"
 
 namespace loom {
 namespace {
@@ -16,7 +16,9 @@ namespace {
 // "`key`" -> default, from the rows "| `key` | `default` | meaning |".
 std::map<std::string, std::string> documented() {
   std::map<std::string, std::string> keys;
-  std::istringstream text(test::read_all(test::source_path("docs/training.md")));
+  const auto page = read_text_file(LOOM_SOURCE_DIR "/docs/training.md");
+  EXPECT_TRUE(page);
+  std::istringstream text(page ? *page : std::string());
   for (std::string line; std::getline(text, line);) {
     if (line.rfind("| `", 0) != 0) continue;
     const std::size_t end = line.find('`', 3), bar = line.find('|', end), next = line.find('|', bar + 1);
@@ -32,9 +34,9 @@ std::map<std::string, std::string> documented() {
 }
 
 TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) {
-  test::TempFolder folder;
-  test::write_all(folder / "a.csv", "x,y\n1,0\n2,1\n3,0\n4,1\n");
-  test::write_all(folder / "a.txt", "some text to read");
+  const training_test::Folder folder;
+  folder.write("a.csv", "x,y\n1,0\n2,1\n3,0\n4,1\n");
+  folder.write("a.txt", "some text to read");
   const auto asked = ConfigReader::keys_asked_for([&] {
     for (const char* optimizer : {"sgd", "lbfgs"}) {
       Json config = parse_json(R"({"network":{},"data":{},"early_stop":{},"optimizer":{}})").value();
@@ -45,7 +47,7 @@ TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) {
          {R"({"format":"csv","path":"a.csv","class_ids":true,"normalise":{"offset":[0],"scale":[1]}})", R"({"format":"text","path":"a.txt","length":4})",
           R"({"format":"series","path":"a.csv","length":1})", R"({"format":"idx","inputs":"i","targets":"t"})", R"({"format":"npz","path":"p","inputs":"i","targets":"t"})",
           R"({"format":"images","path":"none"})"})
-      (void)open_training_data(parse_json(data).value(), folder.path(), 0);
+      (void)open_training_data(parse_json(data).value(), folder.path, 0);
   });
   ASSERT_GT(asked.size(), 60u);
   std::map<std::string, std::string> manual = documented(), left = manual;

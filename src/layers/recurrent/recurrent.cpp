@@ -94,12 +94,13 @@ bool Recurrent::shape_of(const Exec& exec, const Pass& pass, const Shape& x, Cel
   return true;
 }
 
-std::vector<Tensor*> Recurrent::planes(CellTrace& trace) const {
-  std::vector<Tensor*> all;
-  for (std::size_t g = 0; g < num_gates() + (kind_ == RecurrentKind::Gru ? 1 : 0); ++g) all.push_back(&trace.gates[g]);
-  all.push_back(&trace.h_before);
-  if (kind_ == RecurrentKind::Lstm) all.insert(all.end(), {&trace.c_before, &trace.tanh_c});
-  return all;
+Recurrent::Planes Recurrent::planes(CellTrace& trace) const {
+  Planes planes;
+  const auto add = [&](Tensor& plane) { planes.all[planes.count++] = &plane; };
+  for (std::size_t g = 0; g < num_gates() + (kind_ == RecurrentKind::Gru ? 1 : 0); ++g) add(trace.gates[g]);
+  add(trace.h_before);
+  if (kind_ == RecurrentKind::Lstm) add(trace.c_before), add(trace.tanh_c);
+  return planes;
 }
 
 }  // namespace loom

@@ -51,7 +51,12 @@ class Recurrent final : public Layer {
   // Samples, steps, lengths of an input; false (and Exec::status) when the lengths do not fit.
   bool shape_of(const Exec& exec, const Pass& pass, const Shape& x, CellShape& shape) const;
   // The planes that a direction keeps, in their order on the tape.
-  std::vector<Tensor*> planes(CellTrace& trace) const;
+  struct Planes {
+    std::array<Tensor*, 8> all{};
+    std::size_t count = 0;
+    std::span<Tensor* const> span() const { return {all.data(), count}; }
+  };
+  Planes planes(CellTrace& trace) const;
   void forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const;
   void backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
                           std::size_t direction) const;

@@ -16,17 +16,17 @@ void Recurrent::backward(const Exec& exec, const Pass& pass, const ConstView& dy
   LOOM_ASSERT(fits);  // forward has seen the same lengths
   for (std::size_t d = num_directions(); d-- > 0;) {
     const ArenaScope direction(exec.arena);
-    std::vector<Tensor*> kept = planes(task.trace);
-    for (std::size_t i = kept.size(); i-- > 0;) {
+    const Planes kept = planes(task.trace);
+    for (std::size_t i = kept.count; i-- > 0;) {
       const ConstView plane = pass.tape->pop();
       // Only read from here on; the trace is what forward wrote through.
-      *kept[i] = {const_cast<void*>(plane.data), plane.shape.rows(), plane.shape.cols(), plane.element};
+      *kept.all[i] = {const_cast<void*>(plane.data), plane.shape.rows(), plane.shape.cols(), plane.element};
     }
     backward_direction(exec, pass, x, dy, dx, task, d);
   }
-  std::vector<const Weight*> inputs;
-  for (const Gate& gate : gates_) inputs.push_back(&gate.weight_ih);
-  close_targets(exec, pass, inputs, x, dx);
+  std::array<const Weight*, 8> inputs{};  // at most four gates in each direction
+  for (std::size_t g = 0; g < gates_.size(); ++g) inputs[g] = &gates_[g].weight_ih;
+  close_targets(exec, pass, std::span(inputs).first(gates_.size()), x, dx);
 }
 
 // How far h moves with each gate's sum, which is computed anew from what forward kept.

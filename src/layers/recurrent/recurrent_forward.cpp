@@ -62,7 +62,8 @@ void Recurrent::forward_direction(const Exec& exec, const Pass& pass, const Cons
   if (pass.keeps()) {
     // Values of the gates take the place of their products.
     for (std::size_t g = 0; g < gates; ++g) task.trace.gates[g] = task.x_products[g];
-    for (Tensor* plane : planes(task.trace)) {
+    const Planes kept = planes(task.trace);
+    for (Tensor* const plane : kept.span()) {
       if (plane->data == nullptr) *plane = exec.arena.tensor(rows, units, x.element);
       pass.tape->push({plane->data, *x.shape.with_cols(units), x.element});
     }
