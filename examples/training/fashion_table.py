@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""The tables of docs/training.md and docs/tween.md: Fashion-MNIST by backprop and by targets, in several types.
+
+    tools/fetch_data.sh data
+    examples/training/fashion_table.py qat|cnn|tween [--loom build/bin/loom] [--jobs 1] [--threads 2] [--only TEXT]
+
+Writes a config per row below build/fashion, trains it with `loom train` and prints: name, percent right of the 10 000 test images,
+seconds, first digits of the weight hash. The hash is the same on every machine and for any number of threads; seconds are not.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+DATA = pathlib.Path(os.environ.get("LOOM_DATA", pathlib.Path.home() / ".cache/loom/data")) / "data/fashion-mnist"
+
+
+def data(limit=0, normalise=(0, 0.00392156862)):
+    def files(part):
+        return {"inputs": str(DATA / f"{part}-images-idx3-ubyte.gz"), "targets": str(DATA / f"{part}-labels-idx1-ubyte.gz")}
+
+    config = {"format": "idx", **files("train"), "validation": {"format": "idx", **files("t10k")}}
+    config["normalise"] = {"by": "whole", "offset": [normalise[0]], "scale": [normalise[1]]}
+    return {**config, "limit": limit} if limit else config
+
+
+def dense(sizes, activation="relu", dropout=0.0):
+    layers = []
+    for i, (a, b) in enumerate(zip(sizes, sizes[1:])):
+        last = i == len(sizes) - 2
+        layers.append({"type": "dense", "input_height": a, "output_height": b, "bias": True, **({} if last else {"activation": activation})})
+        if dropout and not last:
+            layers.append({"type": "dropout", "rate": dropout})
+    return layers
+
+
+def convolutions():
+    conv = {"type": "cnn2", "kernel_size": 3, "padding": 1, "bias": True, "activation": "relu"}
+    return [{**conv, "input_channels": 1, "filters": 32, "input_height": 28}, {"type": "maxpool", "kernel_size": 2},
+            {**conv, "input_channels": 32, "filters": 64, "input_height": 14}, {"type": "maxpool", "kernel_size": 2},
+            {"type": "reshape", "shape": [3136]}, {"type": "dropout", "rate": 0.2}, *dense([3136, 128, 10], dropout=0.2)]
+
+
+def qat(network, dtype, epochs):
+    config = {"network": network, "data": data(normalise=(72.9404, 0.0111)), "loss": "softmax_crossentropy",
+              "optimizer": {"name": "adam", "learning_rate": 0.001}, "schedule": {"name": "cosine"}, "epochs": epochs,
+              "batch_size": 64, "shuffle": True, "seed": 7}
+    return config if dtype == "float32" else {**config, "dtype": dtype}
+
+
+def by_targets(sizes, activation, dtype, optimizer, tween, seed):
+    config = {"network": {"seed": seed, "input_shape": [784], "layers": dense(sizes, activation)}, "data": data(20000),
+              "loss": "softmax_crossentropy", "optimizer": optimizer, "epochs": 4, "batch_size": 64, "shuffle": True, "seed": seed}
+    if dtype != "float32":
+        config["dtype"] = dtype
+    return config if tween is None else {**config, "tween": tween}
+
+
+def rows(table):
+    if table == "qat":
+        mlp = {"seed": 1, "input_shape": [784], "layers": dense([784, 512, 256, 10], dropout=0.2)}
+        for dtype in ("float32", "int8", "int4", "ternary", "binary"):
+            yield f"mlp_{dtype}", qat(mlp, dtype, 15)
+    if table == "cnn":
+        cnn = {"seed": 1, "input_shape": [1, 28, 28], "layers": convolutions()}
+        for dtype in ("float32", "int8", "int4", "ternary", "binary"):
+            yield f"cnn_{dtype}", qat(cnn, dtype, 6)
+    if table == "tween":
+        small, deep = [784, 256, 128, 10], [784, *[256] * 7, 10]
+        for seed in (1, 2, 3):
+            for rate in (0.1, 0.3):
+                sgd = {"name": "sgd", "learning_rate": rate}
+                momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
+                for name, sizes, activation, dtypes in (("relu", small, "relu", ("float32", "ternary", "binary")),
+                                                        ("sign", small, "sign", ("float32", "ternary", "binary")), ("deep", deep, "relu", ("float32",))):
+                    for dtype in dtypes:
+                        row = f"{name}_{dtype}_{{}}_{rate}_{seed}"
+                        yield row.format("backprop"), by_targets(sizes, activation, dtype, momentum, None, seed)
+                        yield row.format("secant"), by_targets(sizes, activation, dtype, sgd, {"mode": "layerwise"}, seed)
+                        if seed == 1 and rate == 0.3 and name != "deep":
+                            yield row.format("chain"), by_targets(sizes, activation, dtype, sgd, {"mode": "chain"}, seed)
+                            yield row.format("plain"), by_targets(sizes, activation, dtype, sgd,
+                                                                  {"mode": "layerwise", "slope": "sign", "target_scale": "weight_sum"}, seed)
+                            adam = {"name": "adam", "learning_rate": 0.001}
+                            yield row.format("dtp"), by_targets(sizes, activation, dtype, adam, {"mode": "dtp"}, seed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table", choices=("qat", "cnn", "tween"))
+    parser.add_argument("--loom", default="build/bin/loom")
+    parser.add_argument("--out", default="build/fashion")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", default="", help="rows whose name holds this text")
+    options = parser.parse_args()
+    out = pathlib.Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+
+    def run(item):
+        name, config = item
+        (out / f"{name}.json").write_text(json.dumps(config, indent=1))
+        start = time.monotonic()
+        done = subprocess.run([options.loom, "train", out / f"{name}.json", "--overwrite", "-q", "--json", "-t", str(options.threads)],
+                              capture_output=True, text=True, check=False)
+        seconds = time.monotonic() - start
+        if not done.stdout:
+            return f"{name}  {done.stderr.strip()}"
+        result = json.loads(done.stdout)
+        right = 100 * result["validation"]["accuracy"]
+        return f"{name:32} {right:6.2f} %  {seconds:7.1f} s  {result['stop_reason']:9} {result['hash'][:16]}"
+
+    wanted = [row for row in rows(options.table) if options.only in row[0]]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for line in pool.map(run, wanted):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
