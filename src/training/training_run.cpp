@@ -347,7 +347,11 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
   const bool better = !position_.best || (rule.higher_is_better ? value > *position_.best + rule.min_delta : value < *position_.best - rule.min_delta);
   if (std::isfinite(value) && better) {
     position_.best = value, position_.bad_validations = 0;
-    if (!options_.out.empty()) LOOM_TRY_VOID(save_network(file("best.entity"), *network_, {.keep_master = true}));
+    if (!options_.out.empty()) {
+      LOOM_TRY_VOID(save_network(file("best.entity"), *network_, {.keep_master = true}));
+    } else if (rule.restore_best) {
+      LOOM_TRY(best_, network_to_entity(*network_, {.keep_master = true}));
+    }
     return false;
   }
   return ++position_.bad_validations > rule.patience;
@@ -357,8 +361,8 @@ Result<void> TrainingRun::save_state() { return save_checkpoint(file("checkpoint
 
 Result<void> TrainingRun::finish(TrainResult& result) {
   const EarlyStop& rule = config_.early_stop;
-  if (result.stop_reason != "stopped" && !rule.metric.empty() && rule.restore_best && position_.best && !options_.out.empty()) {
-    LOOM_TRY(const SpecResult best, load_network(file("best.entity")));
+  if (result.stop_reason != "stopped" && !rule.metric.empty() && rule.restore_best && position_.best) {
+    LOOM_TRY(const SpecResult best, options_.out.empty() ? network_from_entity(best_) : load_network(file("best.entity")));
     std::vector<Weight*> from;
     best.network.visit_weights([&](const std::string&, Weight& w, Layer&) { from.push_back(&w); });
     std::size_t next = 0;

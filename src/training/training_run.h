@@ -111,7 +111,7 @@ class TrainingRun {
   std::function<Result<void>(const Json&)> on_journal_;
   std::vector<std::string> warnings_;
   Shape sample_shape_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::byte> best_;  // the network of the best validation, of runs without a folder
   bool resumed_ = false;
 };
 

@@ -141,6 +141,9 @@ TEST(Training, T_50_early_stop_restores_the_best_weights) {
   EXPECT_EQ(result.stop_reason, "early_stop");
   EXPECT_LT(seen.size(), 60u);
   EXPECT_EQ(result.validation->accuracy(), *std::ranges::max_element(seen));
+  EXPECT_EQ(run_all(config, folder).hash, result.hash);  // a run without a folder ends with the same weights
+  const auto proved = replay(folder.file("run/journal.jsonl"), "", on_threads(1));
+  EXPECT_TRUE(proved) << (proved ? "" : proved.error().message);
   EXPECT_EQ(std::ranges::max_element(seen) - seen.begin(), static_cast<std::ptrdiff_t>(seen.size()) - 4);  // patience 2: the third without gain
 }
 
