@@ -2,10 +2,10 @@
 
 #include <bit>
 #include <cmath>
-#include <filesystem>
 #include <map>
 
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/little_endian.h"
 #include "core/nearest.h"
 #include "io/safetensors/safetensors.h"
@@ -165,9 +165,7 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
   });
   LOOM_TRY_VOID(added);
   if (kept.empty()) return fail(Code::NotFound, "the model has no adapters named \"{}\"", config.name);
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return fail(Code::IoError, "{}: {}", folder, failed.message());
+  LOOM_TRY_VOID(create_folders(folder));
   const Json json{{"peft_type", "LORA"},          {"task_type", "CAUSAL_LM"},        {"base_model_name_or_path", base_model},
                   {"r", config.rank},             {"lora_alpha", config.alpha},      {"lora_dropout", 0.0},
                   {"target_modules", config.targets}, {"bias", "none"},              {"fan_in_fan_out", false},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 
 #include "core/file.h"
@@ -134,10 +133,10 @@ class Page {
 
   const Json& start() const { return journal_[0]; }
   std::string title() const {
-    std::error_code ignored;
-    const auto name = std::filesystem::path(folder_).lexically_normal();
-    const std::string last = name.has_filename() ? name.filename().string() : name.parent_path().filename().string();
-    return last.empty() || last == "." ? std::filesystem::absolute(name, ignored).parent_path().filename().string() : last;
+    std::string name = folder_;
+    while (name.size() > 1 && name.back() == '/') name.pop_back();
+    name = name.substr(name.rfind('/') + 1);  // npos + 1: from the start
+    return name.empty() || name == "." || name == ".." ? "run" : name;
   }
   static std::string section(std::string_view name, const std::string& body, bool is_long = false) {
     return body.empty() ? std::string() : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", is_long ? " class=\"long\"" : "", name, body);

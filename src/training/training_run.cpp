@@ -1,10 +1,10 @@
 #include "training/training_run.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "core/checked.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "io/network_file.h"
@@ -43,13 +43,6 @@ Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
     counts.push_back(std::vector<std::uint64_t>(row, row + static_cast<std::ptrdiff_t>(n)));
   }
   return {{"classes", std::move(names)}, {"counts", std::move(counts)}};
-}
-
-Result<void> make_folder(const std::string& path) {
-  std::error_code failed;
-  std::filesystem::create_directories(path, failed);
-  if (failed && !is_directory(path)) return fail(Code::IoError, "{}: {}", path, failed.message());
-  return {};
 }
 
 }  // namespace
@@ -112,7 +105,7 @@ Result<void> TrainingRun::check_output() {
 
 Result<void> TrainingRun::start_trainer() {
   const DatasetInfo& about = data_.training->info();
-  const BatchConfig batches{.batch_size = config_.batch_size * config_.accumulate,
+  const BatchConfig batches{.batch_size = static_cast<std::size_t>(config_.batch_size * config_.accumulate),
                             .shuffle = config_.shuffle,
                             .drop_last = config_.drop_last,
                             .seed = config_.seed,
@@ -185,7 +178,7 @@ Result<void> TrainingRun::write_line(Json line) {
 
 Result<void> TrainingRun::begin_journal() {
   if (!options_.out.empty()) {
-    LOOM_TRY_VOID(make_folder(options_.out));
+    LOOM_TRY_VOID(create_folders(options_.out));
     if (resumed_) {
       LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), trainer_->state().steps));
       return {};
