@@ -1,5 +1,7 @@
 #include "ops/gap/gap.h"
 
+#include <algorithm>
+
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -21,6 +23,35 @@ void each_piece(const Exec& exec, Tensor y, F&& f) {
   with_element(y.element, [&]<class T>() { for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(at, n); }); });
 }
 
+struct Range {
+  double low, high;
+};
+Range range_of(const ActivationFn& fn) {
+  constexpr double kFar = __builtin_huge_val();
+  switch (fn.kind) {
+    case Activation::Relu:
+    case Activation::Relu2:
+    case Activation::Softplus: return {0, kFar};
+    case Activation::Sigmoid:
+    case Activation::HardSigmoid: return {0, 1};
+    case Activation::Tanh:
+    case Activation::HardTanh:
+    case Activation::Softsign: return {-1, 1};
+    case Activation::Relu6: return {0, 6};
+    case Activation::Elu: return {-fn.elu_alpha, kFar};
+    default: return {-kFar, kFar};
+  }
+}
+
+// f<T>(first, count) over pieces short enough that values in between stay in the first-level cache.
+constexpr std::size_t kPiece = 256;
+template <class F>
+void each_short_piece(const Exec& exec, Tensor y, F&& f) {
+  each_piece(exec, y, [&]<class T>(std::size_t begin, std::size_t n) {
+    for (std::size_t at = begin; at < begin + n; at += kPiece) f.template operator()<T>(at, std::min(kPiece, begin + n - at));
+  });
+}
+
 double square_root(double x) { return __builtin_sqrt(x); }
 
 }  // namespace
@@ -34,13 +65,27 @@ double secant_width(const Exec& exec, ConstTensor x, double step) {
 }
 
 void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, double h, ConstTensor e, Tensor out) {
-  each_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
-    kernels<T>(exec).secant(fn, x.as<T>() + at, static_cast<T>(h), e.as<T>() + at, n, out.as<T>() + at);
+  each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
+    alignas(64) T above[kPiece], below[kPiece];
+    const auto step = static_cast<T>(h);
+    const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
+    kernels<T>(exec).ends(x.as<T>() + at, step, n, above, below);
+    activation.activate(fn, above, n, above);
+    activation.activate(fn, below, n, below);
+    kernels<T>(exec).secant(above, below, step, e.as<T>() + at, n, out.as<T>() + at);
   });
 }
 
 void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor e, Tensor out) {
-  each_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).plain(fn, x.as<T>() + at, e.as<T>() + at, n, out.as<T>() + at); });
+  const Range range = range_of(fn);
+  each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
+    alignas(64) T y[kPiece], slope[kPiece];
+    const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
+    std::fill_n(slope, n, T{1});
+    activation.activate_backward(fn, x.as<T>() + at, slope, n, slope);
+    activation.activate(fn, x.as<T>() + at, n, y);
+    kernels<T>(exec).plain(static_cast<T>(range.low), static_cast<T>(range.high), y, slope, e.as<T>() + at, n, out.as<T>() + at);
+  });
 }
 
 void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y) {

@@ -56,8 +56,9 @@ double mean_of_column(const Exec& exec, ConstTensor p, std::size_t i);
 
 template <class T>
 struct GapKernels {
-  void (*secant)(const ActivationFn& fn, const T* x, T h, const T* e, std::size_t n, T* out);
-  void (*plain)(const ActivationFn& fn, const T* x, const T* e, std::size_t n, T* out);
+  void (*ends)(const T* x, T h, std::size_t n, T* above, T* below);  // x + h, x - h
+  void (*secant)(const T* above, const T* below, T h, const T* e, std::size_t n, T* out);  // e times the rise from f(x - h) to f(x + h)
+  void (*plain)(T least, T most, const T* y, const T* slope, const T* e, std::size_t n, T* out);
   void (*with_sign)(const T* x, const T* e, std::size_t n, T* out);
   void (*sizes)(const T* w, std::size_t stride, std::size_t rows, std::size_t n, T* sums);  // n columns
   void (*close)(const T* sums, T threshold, bool divide, const T* base, std::size_t n, T* d);

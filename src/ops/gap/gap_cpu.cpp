@@ -1,69 +1,36 @@
 #include "ops/gap/gap.h"
 
-#include "ops/elementwise/activations.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-template <class T, class F>
-LOOM_INLINE void each_vector(std::size_t n, T* to, F&& f) {
-  for (std::size_t i = 0; i < n; i += kLanes) {
-    const std::size_t count = n - i < kLanes ? n - i : kLanes;
-    alignas(64) T last[kLanes];
-    store(count == kLanes ? to + i : last, f(i, count));
-    for (std::size_t k = 0; count != kLanes && k < count; ++k) to[i + k] = last[k];
-  }
-}
-
 template <class T>
-LOOM_INLINE Lanes<T> load_some(const T* p, std::size_t n) {
-  return n == kLanes ? load(p) : TailLanes{n}.load(p);
-}
-
-template <class T>
-void secant_row(const ActivationFn& fn, const T* x, T h, const T* e, std::size_t n, T* out) {
-  const Lanes<T> step = splat(h), width = splat(T{2} * h);
-  with_activation<T>(fn, [&](auto value, auto) {
-    each_vector(n, out, [&](std::size_t i, std::size_t count) {
-      const Lanes<T> at = load_some(x + i, count);
-      const Lanes<T> rise = snap(snap(value(at + step)) - snap(value(snap(at - step))));
-      return snap(load_some(e + i, count) * snap(rise / width));
-    });
+void ends_row(const T* x, T h, std::size_t n, T* above, T* below) {
+  const Lanes<T> step = splat(h);
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> at = lanes.load(x + i);
+    lanes.store(above + i, at + step);
+    lanes.store(below + i, snap(at - step));
   });
 }
 
-struct Range {
-  double low, high;
-};
-Range range_of(const ActivationFn& fn) {
-  constexpr double kFar = __builtin_huge_val();
-  switch (fn.kind) {
-    case Activation::Relu:
-    case Activation::Relu2:
-    case Activation::Softplus: return {0, kFar};
-    case Activation::Sigmoid:
-    case Activation::HardSigmoid: return {0, 1};
-    case Activation::Tanh:
-    case Activation::HardTanh:
-    case Activation::Softsign: return {-1, 1};
-    case Activation::Relu6: return {0, 6};
-    case Activation::Elu: return {-fn.elu_alpha, kFar};
-    default: return {-kFar, kFar};
-  }
+template <class T>
+void secant_row(const T* above, const T* below, T h, const T* e, std::size_t n, T* out) {
+  const Lanes<T> width = splat(T{2} * h);
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> rise = snap(lanes.load(above + i) - lanes.load(below + i));
+    lanes.store(out + i, snap(lanes.load(e + i) * snap(rise / width)));
+  });
 }
 
 // The gap, not the target, is cut, so that a gap of 0 stays 0.
 template <class T>
-void plain_row(const ActivationFn& fn, const T* x, const T* e, std::size_t n, T* out) {
-  const Range range = range_of(fn);
-  const Lanes<T> low = splat(static_cast<T>(range.low)), high = splat(static_cast<T>(range.high)), zero = zeros<T>();
-  with_activation<T>(fn, [&](auto value, auto slope) {
-    each_vector(n, out, [&](std::size_t i, std::size_t count) {
-      const Lanes<T> at = load_some(x + i, count), y = snap(value(at)), gap = load_some(e + i, count);
-      const Lanes<T> cut = snap(min(max(gap, snap(low - y)), snap(high - y)));
-      return snap(select(snap(slope(at)) < zero, zero - cut, cut));
-    });
+void plain_row(T least, T most, const T* y, const T* slope, const T* e, std::size_t n, T* out) {
+  const Lanes<T> low = splat(least), high = splat(most), zero = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> at = lanes.load(y + i), cut = snap(min(max(lanes.load(e + i), snap(low - at)), snap(high - at)));
+    lanes.store(out + i, snap(select(lanes.load(slope + i) < zero, zero - cut, cut)));
   });
 }
 
@@ -177,8 +144,8 @@ Agreement agreement_of(const T* a, const T* e, std::size_t n, double factor, dou
 }
 
 template <class T>
-constexpr GapKernels<T> kKernels = {secant_row<T>, plain_row<T>, sign_row<T>,     size_columns<T>, close_row<T>,
-                                    clamp_row<T>,  squares_of<T>, sum_of<T>,     cosine_of<T>, agreement_of<T>};
+constexpr GapKernels<T> kKernels = {ends_row<T>,  secant_row<T>, plain_row<T>, sign_row<T>,  size_columns<T>, close_row<T>,
+                                    clamp_row<T>, squares_of<T>, sum_of<T>,    cosine_of<T>, agreement_of<T>};
 
 }  // namespace
 
