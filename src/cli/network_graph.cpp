@@ -26,21 +26,6 @@ const char* colour_of(const std::string& dtype) {
   return found == colours.end() ? "#e9e9ee" : found->second;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 120)) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '>')
-      out += "&gt;";
-    else
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
-}
-
 std::string count_text(std::size_t n) {
   if (n >= 1000000) return fmt::format("{:.1f} M weights", static_cast<double>(n) / 1e6);
   if (n >= 10000) return fmt::format("{:.0f} k weights", static_cast<double>(n) / 1e3);
@@ -94,7 +79,7 @@ class Picture {
   }
   void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b", const char* weight = "normal") {
     body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n", x, y, size, colour, weight,
-                         escaped(what));
+                         html_text(shortened(what, 120)));
   }
   void curve(double x1, double y1, double x2, double y2, bool ahead) {
     const double bend = ahead ? (x1 + x2) / 2 : std::max(x1, x2) + 24;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 
-#include "core/json.h"
 
 namespace loom {
 namespace {
@@ -86,42 +85,49 @@ std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<doubl
 
 std::string percent_text(double share) { return fmt::format("{:.6g} %", std::round(share * 1e6) / 1e4); }
 
-std::string shortened(const std::string& text, std::size_t most) {
-  std::size_t characters = 0, at = 0;
-  for (; at < text.size(); ++at) {
-    if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
-    if (++characters > most) return text.substr(0, at) + "…";
-  }
-  return text;
-}
+constexpr std::string_view kStyle = R"css(
+:root{--back:#fcfcfb;--card:#fff;--ink:#1d2129;--soft:#626a78;--line:#dfe2e8;--s1:#2563c9;--s2:#c2570c;--s3:#178048;--bad:#b42318;--good:#178048;color-scheme:light dark}
+@media (prefers-color-scheme:dark){:root{--back:#14161a;--card:#1b1e24;--ink:#e6e8ec;--soft:#9aa3b2;--line:#323844;--s1:#79a8f7;--s2:#f2a25c;--s3:#5fcf94;--bad:#f48b82;--good:#5fcf94}}
+@media print{:root{--back:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#bbb;--s1:#2563c9;--s2:#c2570c;--s3:#178048;--bad:#b42318;--good:#178048;color-scheme:light}
+ body{max-width:none;padding:0;font-size:10pt}section{break-inside:avoid;border:0;padding:0}section.long{break-inside:auto}tr{break-inside:avoid}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:1000px;padding:24px 20px 60px;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+h1{font-size:1.5em;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.06em;margin:0 0 10px}p{margin:6px 0}
+.sub{color:var(--soft);overflow-wrap:anywhere}
+.tiles{display:flex;flex-wrap:wrap;gap:10px;margin:18px 0}
+.tile{flex:1 1 96px;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
+.tile b{display:block;font-size:1.22em;font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}.tile span{color:var(--soft);font-size:.85em}
+.tile.bad b{color:var(--bad)}.tile.good b{color:var(--good)}
+section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:15px 17px;margin:14px 0}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
+th,td{padding:4px 12px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:500}
+th.n,td.n{text-align:right}tr:last-child td{border-bottom:0}tfoot td{font-weight:600}
+code,pre{font:.88em/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}td code{overflow-wrap:anywhere}
+.warn{color:var(--bad)}
+svg{display:block;width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}svg .tick{fill:var(--soft);font-size:11px}
+.grid{stroke:var(--line);fill:none}.axis{stroke:var(--soft);fill:none}
+.line{fill:none;stroke-width:1.8;stroke-linejoin:round}.line.s1{stroke:var(--s1)}.line.s2{stroke:var(--s2)}.line.s3{stroke:var(--s3)}.line.faint{stroke:var(--s1);stroke-opacity:.3;stroke-width:1}
+.dot{stroke:var(--card);stroke-width:1}.dot.s1{fill:var(--s1)}.dot.s2{fill:var(--s2)}.dot.s3{fill:var(--s3)}
+.legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.86em;color:var(--soft);margin:4px 0 0}.legend i{display:inline-block;width:18px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px}
+i.s1{border-color:var(--s1)}i.s2{border-color:var(--s2)}i.s3{border-color:var(--s3)}i.faint{border-color:var(--s1);opacity:.35}
+.confusion{margin:0 auto}.right{fill:var(--s1)}.wrong{fill:var(--s2)}.confusion .cell{font-size:12px}.confusion .deep{fill:var(--card)}.frame{fill:none;stroke:var(--line)}
+.spark{width:120px;height:20px}
+details summary{cursor:pointer;color:var(--soft)}
+)css";
 
 }  // namespace
 
-std::string html_text(std::string_view text) {
-  std::string clean;
-  if (!is_utf8(text)) {  // a JSON text replaces what is no UTF-8
-    clean = dump_json(Json(std::string(text)));
-    if (const auto back = parse_json(clean); back && as_string(*back) != nullptr) clean = *as_string(*back);
-    text = clean;
-  }
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (c == '\'')
-      out += "&#39;";
-    else if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f)
-      out += "\xef\xbf\xbd";
-    else
-      out += c;
-  }
-  return out;
+std::string html_page(std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
+      "<body>\n{}</body>\n</html>\n",
+      html_text(title), kStyle, body);
+}
+
+std::string html_section(std::string_view name, const std::string& body, bool is_long) {
+  return body.empty() ? std::string() : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", is_long ? " class=\"long\"" : "", html_text(name), body);
 }
 
 std::string number_text(double value) {

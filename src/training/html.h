@@ -9,11 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/markup.h"
+
 namespace loom {
 
-// Text for any place in HTML, between tags or in a quoted attribute: markup is escaped, control characters and bytes that are no UTF-8
-// become U+FFFD.
-std::string html_text(std::string_view text);
+// A whole page that needs nothing else and loads nothing: the classes of what stands below, light and dark and on paper.
+std::string html_page(std::string_view title, std::string_view body);
+// A titled box of a page; nothing for an empty body.
+std::string html_section(std::string_view name, const std::string& body, bool is_long = false);
 
 // Short forms for people: 0.01234, 1.2e-07; 12,345; 1.5 MB; 3m05s.
 std::string number_text(double value);

@@ -13,37 +13,6 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kStyle = R"css(
-:root{--back:#fcfcfb;--card:#fff;--ink:#1d2129;--soft:#626a78;--line:#dfe2e8;--s1:#2563c9;--s2:#c2570c;--s3:#178048;--bad:#b42318;--good:#178048;color-scheme:light dark}
-@media (prefers-color-scheme:dark){:root{--back:#14161a;--card:#1b1e24;--ink:#e6e8ec;--soft:#9aa3b2;--line:#323844;--s1:#79a8f7;--s2:#f2a25c;--s3:#5fcf94;--bad:#f48b82;--good:#5fcf94}}
-@media print{:root{--back:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#bbb;--s1:#2563c9;--s2:#c2570c;--s3:#178048;--bad:#b42318;--good:#178048;color-scheme:light}
- body{max-width:none;padding:0;font-size:10pt}section{break-inside:avoid;border:0;padding:0}section.long{break-inside:auto}tr{break-inside:avoid}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:1000px;padding:24px 20px 60px;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
-h1{font-size:1.5em;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.06em;margin:0 0 10px}p{margin:6px 0}
-.sub{color:var(--soft);overflow-wrap:anywhere}
-.tiles{display:flex;flex-wrap:wrap;gap:10px;margin:18px 0}
-.tile{flex:1 1 96px;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
-.tile b{display:block;font-size:1.22em;font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}.tile span{color:var(--soft);font-size:.85em}
-.tile.bad b{color:var(--bad)}.tile.good b{color:var(--good)}
-section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:15px 17px;margin:14px 0}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
-th,td{padding:4px 12px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:500}
-th.n,td.n{text-align:right}tr:last-child td{border-bottom:0}tfoot td{font-weight:600}
-code,pre{font:.88em/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}td code{overflow-wrap:anywhere}
-.warn{color:var(--bad)}
-svg{display:block;width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}svg .tick{fill:var(--soft);font-size:11px}
-.grid{stroke:var(--line);fill:none}.axis{stroke:var(--soft);fill:none}
-.line{fill:none;stroke-width:1.8;stroke-linejoin:round}.line.s1{stroke:var(--s1)}.line.s2{stroke:var(--s2)}.line.s3{stroke:var(--s3)}.line.faint{stroke:var(--s1);stroke-opacity:.3;stroke-width:1}
-.dot{stroke:var(--card);stroke-width:1}.dot.s1{fill:var(--s1)}.dot.s2{fill:var(--s2)}.dot.s3{fill:var(--s3)}
-.legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:.86em;color:var(--soft);margin:4px 0 0}.legend i{display:inline-block;width:18px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px}
-i.s1{border-color:var(--s1)}i.s2{border-color:var(--s2)}i.s3{border-color:var(--s3)}i.faint{border-color:var(--s1);opacity:.35}
-.confusion{margin:0 auto}.right{fill:var(--s1)}.wrong{fill:var(--s2)}.confusion .cell{font-size:12px}.confusion .deep{fill:var(--card)}.frame{fill:none;stroke:var(--line)}
-.spark{width:120px;height:20px}
-details summary{cursor:pointer;color:var(--soft)}
-)css";
-
 double number_of(const Json& line, std::string_view key) {
   const Json* value = find(line, key);
   return value == nullptr ? NAN : as_number(*value).value_or(NAN);
@@ -121,11 +90,7 @@ class Page {
     std::string body = head() + tiles() + warnings() + losses() + rates() + metrics() + confusion() + cells() + layers() + epochs() + sources() + machine() + config();
     std::string notes;
     for (const std::string& note : notes_) notes += fmt::format("<p class=\"sub\">{}</p>\n", html_text(note));
-    return fmt::format(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
-        "<body>\n{}{}</body>\n</html>\n",
-        html_text(title()), kStyle, body, notes);
+    return html_page(title(), body + notes);
   }
 
  private:
@@ -137,9 +102,6 @@ class Page {
     while (name.size() > 1 && name.back() == '/') name.pop_back();
     name = name.substr(name.rfind('/') + 1);  // npos + 1: from the start
     return name.empty() || name == "." || name == ".." ? "run" : name;
-  }
-  static std::string section(std::string_view name, const std::string& body, bool is_long = false) {
-    return body.empty() ? std::string() : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", is_long ? " class=\"long\"" : "", name, body);
   }
   double total_seconds() const {
     double seconds = 0;
@@ -192,7 +154,7 @@ class Page {
     for (std::size_t i = 0; i < std::min(kMost, warnings_.size()); ++i)
       out += fmt::format("<p class=\"warn\">step {}: {}</p>\n", count_of(*warnings_[i], "step"), html_text(text_of(*warnings_[i], "text")));
     if (warnings_.size() > kMost) out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", warnings_.size() - kMost);
-    return section("Warnings", out);
+    return html_section("Warnings", out);
   }
 
   std::vector<const Json*> step_lines() const {
@@ -230,14 +192,14 @@ class Page {
       for (const auto& [x, y] : s->points)
         if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
     const ChartSeries all[] = {raw, smooth, epoch, held};
-    return section("Loss", line_chart({.x_label = "step", .label = "Loss by step", .logarithmic = low > 0 && high > 8 * low, .height = 300}, all));
+    return html_section("Loss", line_chart({.x_label = "step", .label = "Loss by step", .logarithmic = low > 0 && high > 8 * low, .height = 300}, all));
   }
 
   std::string rates() const {
     ChartSeries rate{"learning rate", "s1", {}};
     for (const Json* line : step_lines()) rate.points.emplace_back(number_of(*line, "step"), number_of(*line, "learning_rate"));
     const ChartSeries all[] = {rate};
-    return section("Learning rate", line_chart({.x_label = "step", .label = "Learning rate by step", .height = 160}, all));
+    return html_section("Learning rate", line_chart({.x_label = "step", .label = "Learning rate by step", .height = 160}, all));
   }
 
   std::string metrics() const {
@@ -259,7 +221,7 @@ class Page {
       }
       out += line_chart({.x_label = "epoch", .label = together[0].name, .percent = together[0].share, .height = 200}, all);
     }
-    return section("Validation", out);
+    return html_section("Validation", out);
   }
 
   std::string confusion() const {
@@ -285,7 +247,7 @@ class Page {
     for (std::size_t i = 0; i < std::min<std::size_t>(3, mixed.size()); ++i)
       worst += fmt::format("{}{} taken for {} ({})", i == 0 ? "" : "; ", html_text(classes[mixed[i][1]]), html_text(classes[mixed[i][2]]), mixed[i][0]);
     if (!worst.empty()) out += fmt::format("<p class=\"sub\">Most often confused: {}.</p>\n", worst);
-    return section("Confusion matrix of the validation samples", out);
+    return html_section("Confusion matrix of the validation samples", out);
   }
 
   // {"event":"cells", "step", "cells":[{path, budget, gap, skipped, update_norm}]}
@@ -316,7 +278,7 @@ class Page {
       table.row({code(path), figure(number_of(*c.last, "budget")), sparkline(c.budget, "budget of " + path), figure(number_of(*c.last, "gap")), sparkline(c.gap, "gap of " + path),
                  figure(number_of(*c.last, "update_norm")), count_text(c.skipped)});
     }
-    return section("Tween: budgets and gaps by layer", table.finish(), true);
+    return html_section("Tween: budgets and gaps by layer", table.finish(), true);
   }
 
   std::string layers() {
@@ -356,7 +318,7 @@ class Page {
                      elements == 0 ? "" : bytes_text(stored)});
         });
     table.row({"<b>all</b>", "", "", "", "", "<b>" + count_text(parameters) + "</b>", "<b>" + bytes_text(bytes) + "</b>"});
-    return section("Layers", table.finish() + "<p class=\"sub\">Shapes are those of one sample. Bytes are those of the packed weights with their scales, without masters.</p>\n", true);
+    return html_section("Layers", table.finish() + "<p class=\"sub\">Shapes are those of one sample. Bytes are those of the packed weights with their scales, without masters.</p>\n", true);
   }
 
   static void run_zeros(Network& network, const Shape& sample, ShapeWatch& watch) {
@@ -387,7 +349,7 @@ class Page {
     std::string out = table.finish();
     if (end_ != nullptr) out += fmt::format("<p>Final weights: {}</p>\n", code(text_of(*end_, "hash")));
     out += fmt::format("<p class=\"sub\">Prove it: <code>loom replay {}</code> trains again and compares every hash.</p>\n", html_text(title()));
-    return section("Epochs", out, true);
+    return html_section("Epochs", out, true);
   }
 
   std::string sources() const {
@@ -395,7 +357,7 @@ class Page {
     if (data == nullptr || !data->is_array()) return {};
     Table table({{"source", false}, {"samples", true}, {"SHA-256", false}});
     for (const Json& set : *data) table.row({html_text(text_of(set, "source")), count_text(count_of(set, "samples")), code(text_of(set, "sha256"))});
-    return section("Data", table.finish());
+    return html_section("Data", table.finish());
   }
 
   std::string machine() const {
@@ -419,13 +381,13 @@ class Page {
       if (is_event(line, "steps")) samples += number_of(line, "samples"), busy += number_of(line, "seconds");
     std::string out = table.finish();
     if (busy > 0 && samples > 0) out += fmt::format("<p class=\"sub\">{} samples per second of training. None of this is proved by replay.</p>\n", count_text(static_cast<std::uint64_t>(samples / busy)));
-    return section("Machine and time", out);
+    return html_section("Machine and time", out);
   }
 
   std::string config() const {
     const Json* config = find(start(), "config");
     if (config == nullptr) return {};
-    return section("Config", fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}.</p>\n", html_text(dump_json(*config, 2)),
+    return html_section("Config", fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}.</p>\n", html_text(dump_json(*config, 2)),
                                          code(text_of(start(), "folder").empty() ? "." : text_of(start(), "folder")), count_of(start(), "numerics_version")),
                    true);
   }

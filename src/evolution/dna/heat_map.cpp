@@ -2,27 +2,13 @@
 
 #include <algorithm>
 
+#include "core/markup.h"
 #include "evolution/dna/dna.h"
 
 namespace loom {
 namespace {
 
 constexpr std::size_t kMaxSide = 512;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 60)) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '>')
-      out += "&gt;";
-    else
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
-}
 
 // Orange for opposite directions, white for none, blue for the same.
 std::string colour_of(double similarity) {
@@ -32,7 +18,7 @@ std::string colour_of(double similarity) {
   return fmt::format("#{:02x}{:02x}{:02x}", r, g, b);
 }
 
-std::string label_of(const Signature& s) { return escaped(s.key() + " " + s.type); }
+std::string label_of(const Signature& s) { return html_text(shortened(s.key() + " " + s.type, 60)); }
 
 }  // namespace
 
@@ -58,7 +44,7 @@ Result<std::string> heat_map_svg(const Dna& a, const Dna& b, const DnaComparison
       "font-family=\"ui-monospace, Menlo, Consolas, monospace\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       width, height, width, height);
   svg += fmt::format("<text x=\"20\" y=\"30\" font-size=\"16\" font-weight=\"bold\" fill=\"#1d2433\">Similarity of layers</text>\n");
-  svg += fmt::format("<text x=\"20\" y=\"52\" font-size=\"12\" fill=\"#4a5468\">rows: {}   columns: {}</text>\n", escaped(name_a), escaped(name_b));
+  svg += fmt::format("<text x=\"20\" y=\"52\" font-size=\"12\" fill=\"#4a5468\">rows: {}   columns: {}</text>\n", html_text(shortened(name_a, 60)), html_text(shortened(name_b, 60)));
   svg += fmt::format(
       "<text x=\"20\" y=\"70\" font-size=\"12\" fill=\"#4a5468\">overall {:.4f}   structural {:.4f}   logic shifts {}   unmatched {}</text>\n",
       comparison.overall, comparison.structural, comparison.shifts.size(), comparison.unmatched.size());
