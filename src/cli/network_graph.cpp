@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/network_report.h"
 #include "core/file.h"
+#include "core/markup.h"
 #include "io/network_file.h"
 #include "layers/link/link.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "core/checked.h"
@@ -79,57 +80,102 @@ double cut_group_scale(DType t, double scale, std::size_t group_size) {
   return std::bit_cast<float>((bits + dropped) & ~dropped);
 }
 
+// Of a finite number.
+[[gnu::always_inline]] inline float snapped_finite(float x) {
+  const float size = x < 0 ? -x : x;
+  return size < 0x1p-51f ? 0.0f : x;
+}
+
+// Four at a time: weights are encoded anew after every step of a training. Compilers know these vectors on every machine.
+typedef float F4 __attribute__((vector_size(16)));
+typedef std::int32_t I4 __attribute__((vector_size(16)));
+typedef double D4 __attribute__((vector_size(32)));
+
+F4 load4(const float* x) {
+  F4 v;
+  std::memcpy(&v, x, sizeof v);
+  return v;
+}
+F4 splat4(float x) { return F4{x, x, x, x}; }
+F4 bits_of(const I4& v) { return std::bit_cast<F4>(v); }
+I4 bits_of(const F4& v) { return std::bit_cast<I4>(v); }
+F4 select(const I4& mask, const F4& a, const F4& b) { return bits_of((bits_of(a) & mask) | (bits_of(b) & ~mask)); }
+F4 size_of(const F4& x) { return bits_of(bits_of(x) & 0x7fffffff); }
+F4 snapped_finite(const F4& x) { return bits_of(bits_of(x) & (size_of(x) >= splat4(0x1p-51f))); }
+F4 clamped(const F4& x, float low, float high) {
+  const F4 least = splat4(low), most = splat4(high), risen = select(x < least, least, x);
+  return select(risen > most, most, risen);
+}
+
 // Larger weights count as this when scales are estimated, so that no code times its scale leaves f32; they saturate (D-05).
 constexpr float kLargest = 0x1p126f;
 
 // What one span holds, in one pass over it.
 struct Extremes {
-  float low = 0, high = 0;     // at least 0 lies between
-  float first_largest = 0;     // the first element of largest size, with its sign
-  float common = 0;            // size of the non-zero elements, when it is one and the same
-  bool is_common = true;
-  double sum = 0;              // of sizes, in the order of lanes16
+  float low = 0, high = 0;  // at least 0 lies between
+  float largest = 0;        // size
+  double sum = 0;           // of sizes, in the order of lanes16
   std::size_t count = 0;
 };
 
 Extremes survey(std::span<const float> w) {
+  F4 low{}, high{};
+  std::array<D4, 4> sums{};
+  const auto add = [&](const F4& given, std::size_t lane) {
+    const F4 x = clamped(snapped_finite(given), -kLargest, kLargest);
+    low = select(x < low, x, low), high = select(x > high, x, high);
+    sums[lane] += __builtin_convertvector(size_of(x), D4);
+  };
+  std::size_t i = 0;
+  for (; i + 16 <= w.size(); i += 16)
+    for (std::size_t lane = 0; lane < 4; ++lane) add(load4(w.data() + i + 4 * lane), lane);
+  std::array<float, 16> rest{};  // a zero adds nothing
+  std::copy(w.begin() + static_cast<std::ptrdiff_t>(i), w.end(), rest.begin());
+  for (std::size_t lane = 0; lane < 4; ++lane) add(load4(rest.data() + 4 * lane), lane);
+  const D4 four = (sums[0] + sums[2]) + (sums[1] + sums[3]);
   Extremes e;
-  std::array<double, 16> lanes{};
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    const float x = std::clamp(snapped(w[i]), -kLargest, kLargest), size = x < 0 ? -x : x;
-    if (x < e.low) e.low = x;
-    if (x > e.high) e.high = x;
-    if (size > (e.first_largest < 0 ? -e.first_largest : e.first_largest)) e.first_largest = x;
-    if (size != 0 && e.common == 0) e.common = size;
-    if (size != 0 && size != e.common) e.is_common = false;
-    lanes[i % 16] += static_cast<double>(size);
-  }
-  for (std::size_t n = 8; n > 0; n /= 2)
-    for (std::size_t j = 0; j < n; ++j) lanes[j] += lanes[j + n];
-  e.sum = lanes[0];
-  e.count = w.size();
+  for (std::size_t k = 0; k < 4; ++k) e.low = std::min(e.low, low[k]), e.high = std::max(e.high, high[k]);
+  e.largest = std::max(-e.low, e.high);
+  e.sum = (four[0] + four[2]) + (four[1] + four[3]), e.count = w.size();
   return e;
 }
 
-double scale_of(DType t, const Extremes& e) {
+// The first element of largest size, with its sign.
+float first_largest(std::span<const float> w, const Extremes& e) {
+  if (e.high < e.largest) return -e.largest;
+  if (-e.low < e.largest) return e.largest;
+  for (const float x : w)
+    if (std::min(x < 0 ? -x : x, kLargest) == e.largest) return x < 0 ? -e.largest : e.largest;
+  return e.largest;
+}
+
+// Whether all but the zeros have one size.
+bool is_common(std::span<const float> w, const Extremes& e) {
+  return std::ranges::all_of(w, [&](float given) {
+    const float x = snapped_finite(given), size = std::min(x < 0 ? -x : x, kLargest);
+    return size == 0 || size == e.largest;
+  });
+}
+
+double scale_of(DType t, std::span<const float> w, const Extremes& e) {
   const TypeRule& r = kRules[index(t)];
-  const double m = size_of(e.first_largest);
+  const auto m = static_cast<double>(e.largest);
   switch (r.rule) {
     case Rule::None: return 1;
     case Rule::PowerOfTwo: return power_of_two_scale(static_cast<float>(m), static_cast<float>(r.high));
     case Rule::Symmetric: return narrowed(t, m / r.high);
-    case Rule::Signed2: return static_cast<double>(e.first_largest) / -2.0;
+    case Rule::Signed2: return static_cast<double>(first_largest(w, e)) / -2.0;
     case Rule::Asymmetric: return narrowed(t, (static_cast<double>(e.high) - static_cast<double>(e.low)) / r.high);
-    case Rule::Mean: return e.is_common ? static_cast<double>(e.common) : narrowed(t, e.sum / static_cast<double>(e.count));
+    case Rule::Mean: return is_common(w, e) ? m : narrowed(t, e.sum / static_cast<double>(e.count));
   }
   return 1;
 }
 
 // D-01, D-04. A span of zeros has scale 1, but for binary, whose codes know no zero: its scale is 0.
-double final_scale(DType t, const ScaleSpan& span, const Extremes& e) {
+double final_scale(DType t, const ScaleSpan& span, std::span<const float> w, const Extremes& e) {
   const double none = t == DType::binary ? 0.0 : 1.0;
-  if (e.first_largest == 0) return none;
-  double s = scale_of(t, e);
+  if (e.largest == 0) return none;
+  double s = scale_of(t, w, e);
   if (span.granularity != Granularity::Group) return t == DType::binary && s < 0x1p-51 ? 0.0 : s;
   if (info(t).bits == 4 || info(t).bits == 2) s = cut_group_scale(t, s, span.group_size);
   return size_of(s) < 0x1p-24 ? none : s;
@@ -196,6 +242,37 @@ void put_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
   store_le(q.codes.data() + i * sizeof(Stored), static_cast<Stored>(code));
 }
 
+// Codes of at most 16 bits that are numbers: every number on the way is exact in f32.
+template <DType t>
+constexpr bool kIsSmallNumber = info(t).bits <= 16 && t != DType::binary && t != DType::fp4 && kRules[index(t)].rule != Rule::None &&
+                                kRules[index(t)].rule != Rule::PowerOfTwo;
+
+// encode_one() four at a time.
+template <DType t>
+I4 encode_numbers(const F4& x, float scale, float zero_point) {
+  constexpr TypeRule kRule = kRules[index(t)];
+  const F4 shift = splat4(0x1.8p23f), zero = splat4(zero_point);
+  const F4 quotient = clamped(snapped_finite(x) / splat4(scale), -0x1p21f, 0x1p21f);
+  const F4 code = clamped(quotient + shift - shift + zero, static_cast<float>(kRule.low), static_cast<float>(kRule.high));  // ties to even
+  const F4 value = size_of((code - zero) * splat4(scale));
+  return __builtin_convertvector(select(value < splat4(0x1p-51f), zero, code), I4);
+}
+
+template <DType t>
+void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w, double scale, std::int64_t zero_point) {
+  if constexpr (kIsSmallNumber<t>) {
+    for (std::size_t i = 0; i < w.size(); i += 4) {
+      const std::size_t count = std::min<std::size_t>(4, w.size() - i);
+      F4 x{};
+      count == 4 ? void(x = load4(w.data() + i)) : void(std::memcpy(&x, w.data() + i, count * sizeof(float)));
+      const I4 codes = encode_numbers<t>(x, static_cast<float>(scale), static_cast<float>(zero_point));
+      for (std::size_t k = 0; k < count; ++k) put_code<t>(q, first + i + k, codes[k]);
+    }
+  } else {
+    for (std::size_t i = 0; i < w.size(); ++i) put_code<t>(q, first + i, encode_one(t, snapped(w[i]), scale, zero_point));
+  }
+}
+
 // Calls visit(span index, first element, elements) for every span in order.
 template <class Visit>
 void each_span(const QuantizedMatrix& q, Visit visit) {
@@ -212,13 +289,15 @@ void encode_all(QuantizedMatrix& q, std::span<const float> w) {
     each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
       const double scale = q.scales.empty() ? 1.0 : q.scales[span];
       const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
-      for (std::size_t i = first; i < first + count; ++i) put_code<type()>(q, i, encode_one(type(), snapped(w[i]), scale, zero_point));
+      encode_span<type()>(q, first, w.subspan(first, count), scale, zero_point);
     });
   });
 }
 
 Result<void> check_finite(std::span<const float> w) {
-  for (std::size_t i = 0; i < w.size(); ++i)
+  bool any = false;
+  for (const float x : w) any |= !is_finite(x);
+  for (std::size_t i = 0; any && i < w.size(); ++i)
     if (!is_finite(w[i])) return fail(Code::NonFinite, "weight {} is not finite", i);
   return {};
 }
@@ -264,7 +343,7 @@ Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::siz
   if (r.rule != Rule::None) {
     each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
       const Extremes e = survey(w.subspan(first, count));
-      q.scales.push_back(final_scale(dtype, span, e));
+      q.scales.push_back(final_scale(dtype, span, w.subspan(first, count), e));
       if (r.rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(dtype, q.scales.back(), e));
     });
   }
