@@ -17,9 +17,6 @@ function(loom_tests name folder)
     target_link_libraries(${name}_test PRIVATE ${ARGN} loom_flags GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE LOOM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LOOM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_compile_options(${name}_test PRIVATE -Wno-conversion)
-    if(LOOM_SANITIZE OR LOOM_FUZZ)
-      target_compile_definitions(${name}_test PRIVATE LOOM_SANITIZED)  # long tests take a smaller size
-    endif()
     if(name STREQUAL text)  # PCRE2 is the oracle of the pattern matcher, in tests only
       find_package(PkgConfig REQUIRED)
       pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)

@@ -58,6 +58,9 @@ if(LOOM_FUZZ)
   target_compile_options(loom_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(loom_flags INTERFACE -fsanitize=address,undefined)
 endif()
+if(LOOM_SANITIZE OR LOOM_FUZZ)
+  target_compile_definitions(loom_flags INTERFACE LOOM_SANITIZED)  # long tests take a smaller size, kernels unfold less
+endif()
 
 # The engine is built without exceptions and RTTI: it must live inside hosts that have none. Programs and tests may use both.
 add_library(loom_engine_flags INTERFACE)

@@ -9,6 +9,12 @@
 
 #include "simd/simd.h"
 
+#ifdef LOOM_SANITIZED  // every load and shift is checked there: unfolded into each kernel they take minutes to compile
+#define LOOM_MATH inline __attribute__((noinline))
+#else
+#define LOOM_MATH LOOM_INLINE
+#endif
+
 namespace loom::inline LOOM_TARGET {
 
 namespace detail {
@@ -63,7 +69,7 @@ LOOM_INLINE F32x16 exp_in_range(const F32x16& x) {
 // First and last argument of a finite exp at or above 2^-126.
 inline constexpr float kExpLow = -0x1.5d589ep+6f, kExpHigh = 0x1.62e42ep+6f;
 
-LOOM_INLINE F32x16 exp(const F32x16& x) {
+LOOM_MATH F32x16 exp(const F32x16& x) {
   F32x16 y = detail::exp_in_range(x);
   y = select(x > splat(kExpHigh), splat(detail::kInfinity), y);
   y = select(x < splat(kExpLow), zero(), y);
@@ -71,7 +77,7 @@ LOOM_INLINE F32x16 exp(const F32x16& x) {
 }
 
 // 1 / (1 + e^-x), from e = e^-|x| on both sides so that neither loses its small end: 1 / (1 + e) or e / (1 + e).
-LOOM_INLINE F32x16 sigmoid(const F32x16& x) {
+LOOM_MATH F32x16 sigmoid(const F32x16& x) {
   const F32x16 a = negate(abs(x));
   const detail::ExpParts p = detail::reduce_exp(max(a, splat(kExpLow)));
   const detail::Pair y = detail::exp_reduced(p.r);
@@ -88,7 +94,7 @@ LOOM_INLINE F32x16 sigmoid(const F32x16& x) {
 }
 
 // Odd polynomial below 9/16; above, 1 - 2 / (e^2|x| + 1), which is 1 from 9.02 on.
-LOOM_INLINE F32x16 tanh(const F32x16& x) {
+LOOM_MATH F32x16 tanh(const F32x16& x) {
   const F32x16 a = abs(x);
   const F32x16 z = a * a;
   const F32x16 small = a + a * (z * detail::poly(z, -0x1.555548p-2f, 0x1.110c5ep-3f, -0x1.b905c4p-5f, 0x1.5811f6p-6f, -0x1.9454f0p-8f));
@@ -100,7 +106,7 @@ LOOM_INLINE F32x16 tanh(const F32x16& x) {
 }
 
 // 1 / sqrt(x); +infinity at both zeros, NaN below.
-LOOM_INLINE F32x16 rsqrt(const F32x16& x) {
+LOOM_MATH F32x16 rsqrt(const F32x16& x) {
   F32x16 y = splat(1.0f) / sqrt(x);
   y = select(x >= zero(), y, detail::quiet_nan());
   return select(detail::is_tiny(x), splat(detail::kInfinity), y);
@@ -129,7 +135,7 @@ LOOM_INLINE F32x16 join_log(const F32x16& e, const F32x16& f, const F32x16& low)
 }
 }  // namespace detail
 
-LOOM_INLINE F32x16 log(const F32x16& x) {
+LOOM_MATH F32x16 log(const F32x16& x) {
   const detail::LogParts p = detail::reduce_log(x);
   const F32x16 f = p.m - splat(1.0f);
   const F32x16 z = f * f;
@@ -140,7 +146,7 @@ LOOM_INLINE F32x16 log(const F32x16& x) {
 }
 
 // e^x - 1; -1 from -17.4 down.
-LOOM_INLINE F32x16 expm1(const F32x16& x) {
+LOOM_MATH F32x16 expm1(const F32x16& x) {
   const F32x16 one = splat(1.0f);
   const F32x16 c = max(x, splat(-18.0f));
   const detail::ExpParts p = detail::reduce_exp(c);
@@ -160,7 +166,7 @@ LOOM_INLINE F32x16 expm1(const F32x16& x) {
 }
 
 // log(1 + x); -infinity at -1, NaN below.
-LOOM_INLINE F32x16 log1p(const F32x16& x) {
+LOOM_MATH F32x16 log1p(const F32x16& x) {
   const F32x16 one = splat(1.0f);
   const F32x16 u = one + x;
   const F32x16 back = u - one;
@@ -179,7 +185,7 @@ LOOM_INLINE F32x16 log1p(const F32x16& x) {
 }
 
 // Odd polynomial below 1; above, 1 - e^q(|x|) with q near log erfc, which is 1 from 3.84 on.
-LOOM_INLINE F32x16 erf(const F32x16& x) {
+LOOM_MATH F32x16 erf(const F32x16& x) {
   const F32x16 a = abs(x);
   const F32x16 z = a * a;
   const F32x16 small =
@@ -296,13 +302,13 @@ LOOM_INLINE F32x16 sine_of(const Angle& angle, const I32x16& quadrant) {
 }  // namespace detail
 
 // Any finite argument is reduced exactly; NaN for infinities.
-LOOM_INLINE F32x16 sin(const F32x16& x) {
+LOOM_MATH F32x16 sin(const F32x16& x) {
   const F32x16 a = abs(x);
   const detail::Angle angle = detail::reduce_angle(a);
   const F32x16 y = as_float((bits(detail::sine_of(angle, angle.quadrant)) ^ detail::sign_bit(x)) & ~detail::is_tiny(x));
   return select(a < splat(detail::kInfinity), y, detail::quiet_nan());
 }
-LOOM_INLINE F32x16 cos(const F32x16& x) {
+LOOM_MATH F32x16 cos(const F32x16& x) {
   const F32x16 a = abs(x);
   const detail::Angle angle = detail::reduce_angle(a);
   const F32x16 y = detail::sine_of(angle, angle.quadrant + splat(std::int32_t{1}));
@@ -357,7 +363,7 @@ LOOM_INLINE I32x16 integer_kind(const F32x16& y) {
 }  // namespace detail
 
 // x^y with the special cases of IEEE 754 pow, but no negative zero comes out.
-LOOM_INLINE F32x16 pow(const F32x16& x, const F32x16& y) {
+LOOM_MATH F32x16 pow(const F32x16& x, const F32x16& y) {
   const F32x16 infinity = splat(detail::kInfinity), one = splat(1.0f);
   const F32x16 a = abs(x);
   const I32x16 x_zero = detail::is_tiny(x), y_zero = detail::is_tiny(y), x_infinite = a == infinity;

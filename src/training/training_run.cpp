@@ -14,6 +14,9 @@
 namespace loom {
 namespace {
 
+// Between the checkpoints of two epochs: a disk takes a tenth of a second to keep a file, a small epoch a thousandth to run.
+constexpr std::chrono::seconds kCheckpointPause{1};
+
 // Without what may change between the parts of one run.
 Json comparable(Json config) {
   config.erase("epochs");
@@ -310,7 +313,8 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   LOOM_TRY_VOID(write_line(std::move(line)));
   LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
   ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
-  if (!options_.out.empty()) {
+  const bool last = early || going == Continue::stop || position_.epoch == config_.epochs;
+  if (!options_.out.empty() && (last || std::chrono::steady_clock::now() - saved_ >= kCheckpointPause)) {
     LOOM_TRY_VOID(save_state());
     LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
   }
@@ -350,7 +354,11 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
   return ++position_.bad_validations > rule.patience;
 }
 
-Result<void> TrainingRun::save_state() { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, config_.json); }
+Result<void> TrainingRun::save_state() {
+  LOOM_TRY_VOID(save_checkpoint(file("checkpoint.entity"), *trainer_, position_, config_.json));
+  saved_ = std::chrono::steady_clock::now();
+  return {};
+}
 
 Result<void> TrainingRun::finish(TrainResult& result) {
   const EarlyStop& rule = config_.early_stop;

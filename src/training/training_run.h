@@ -5,6 +5,7 @@
 //   report.html        for people                     config.json         as it was given
 //   timings.jsonl      what it took, for the report
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -104,6 +105,7 @@ class TrainingRun {
   std::optional<Batches> batches_, validation_;
   Json optimizer_config_;
   std::optional<Checkpoint> checkpoint_;
+  std::chrono::steady_clock::time_point saved_{};  // when the newest checkpoint was written
   RunPosition position_;
   Journal journal_;
   Timings timings_;

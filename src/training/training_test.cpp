@@ -64,6 +64,33 @@ TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) 
   }
 }
 
+TEST(Training, T_60_one_run_cut_off_twenty_times_at_random_goes_on_each_time_with_other_threads) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(400, 8, 4));
+  Json config = small_config();
+  config["checkpoint"] = {{"every_steps", 2}};
+  config["epochs"] = 8;
+  const TrainResult whole = run_all(config, folder, {.out = folder.file("whole")});
+  RunOptions options{.out = folder.file("cut"), .resume = true};
+  const RandomStream random{.seed = 60};
+  const std::vector<Isa> isas = usable_isas();
+  std::uint64_t cuts = 0, reached = 0;
+  for (; cuts < 20 && reached < whole.steps; ++cuts) {
+    options.session.threads = 1 + static_cast<int>(random.below(3 * cuts, 3));
+    options.session.isa = isas[random.below(3 * cuts + 1, static_cast<std::uint32_t>(isas.size()))];
+    const std::uint64_t cut = reached + 1 + random.below(3 * cuts + 2, static_cast<std::uint32_t>(whole.steps / 16));
+    const auto crashed = open_run(config, folder, options)->run([&](const TrainProgress& p) -> Result<Continue> {
+      reached = std::max(reached, p.step);
+      if (p.event == TrainEvent::BatchEnd && p.step >= cut) return fail(Code::Cancelled, "power cut");
+      return Continue::yes;
+    });
+    ASSERT_EQ(crashed.has_value(), reached >= whole.steps) << cuts;
+  }
+  EXPECT_EQ(cuts, 20u);
+  EXPECT_EQ(run_all(config, folder, options).hash, whole.hash);
+  EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"), *read_text_file(folder.file("whole/journal.jsonl")));
+}
+
 TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
