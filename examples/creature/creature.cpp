@@ -74,8 +74,9 @@ loom::Result<Moment> Creature::meet(std::string words, Touch touch) {
     moment.wish = static_cast<Behaviour>(b), moment.tries = true;
   }
   if (touch != Touch::none) mood_ = after_touch(mood_, touch);
-  if (!moment.situation.words.empty()) mood_ = after_words(mood_, moment.guess.expectation, moment.guess.thousandths(moment.guess.best()));
-  moment.deed = tempered(mood_, moment.wish, touch);
+  const bool spoken = !moment.situation.words.empty();
+  if (spoken) mood_ = after_words(mood_, moment.guess.expectation, moment.guess.thousandths(moment.guess.best()));
+  moment.deed = tempered(mood_, {moment.wish, !moment.tries, spoken ? moment.guess.expectation : 0}, touch);
   mood_ = after_doing(mood_, moment.deed.behaviour);
   ++moments_;
   return moment;

@@ -114,7 +114,7 @@ loom::Result<void> live(const Options& o, View& view, int fd, bool interactive) 
   Talk talk(creature, view, o.mind);
   Lines lines(fd);
   for (;;) {
-    if (interactive) view.prompt();
+    if (interactive) view.say(""), view.prompt();
     const auto line = interactive ? lines.next([&] { view.idle(); }) : lines.next();
     if (!line) break;
     const std::size_t text = line->find_first_not_of(" \t\r");
@@ -129,8 +129,8 @@ loom::Result<void> live(const Options& o, View& view, int fd, bool interactive) 
   }
   LOOM_TRY_VOID(keep());
   const std::string kept = o.mind.empty() ? "nowhere kept" : "kept in " + o.mind;
-  view.say(fmt::format("{}{} curls up. Its mind is {}.", interactive ? "\n" : "\n  ", creature.name(), kept));
-  view.say(fmt::format("{}brain {}", interactive ? "" : "  ", creature.brain().hash()));
+  view.say(fmt::format("\n  {} curls up. Its mind is {}.", creature.name(), kept));
+  view.say(fmt::format("  brain {}", creature.brain().hash()));
   return {};
 }
 

@@ -28,12 +28,12 @@ Mood after_words(const Mood& mood, int expectation, int sureness) {
 }
 
 Mood after_doing(const Mood& mood, Behaviour behaviour) {
-  Mood by{.joy = 0, .energy = -8, .hunger = 10, .trust = 0, .curiosity = 0};
+  Mood by{.joy = 0, .energy = -14, .hunger = 10, .trust = 0, .curiosity = 0};
   switch (behaviour) {
     case Behaviour::spin:
     case Behaviour::dance:
-    case Behaviour::play: by.joy = 25, by.energy = -30, by.hunger = 18; break;
-    case Behaviour::sing: by.joy = 20, by.energy = -15; break;
+    case Behaviour::play: by.joy = 25, by.energy = -40, by.hunger = 18; break;
+    case Behaviour::sing: by.joy = 20, by.energy = -22; break;
     case Behaviour::sleep: by.energy = 300, by.curiosity = 40; break;
     case Behaviour::purr: by.joy = 15; break;
     case Behaviour::hide: by.energy = 5, by.trust = 12; break;  // nothing bad happens in a box
@@ -42,10 +42,14 @@ Mood after_doing(const Mood& mood, Behaviour behaviour) {
   return moved(mood, by);
 }
 
-Mood after_praise(const Mood& mood) { return moved(mood, {.joy = 90, .energy = 10, .hunger = 0, .trust = 50, .curiosity = 10}); }
+Mood after_praise(const Mood& mood) { return moved(mood, {.joy = 90, .energy = 0, .hunger = 0, .trust = 50, .curiosity = 10}); }
 Mood after_scolding(const Mood& mood) { return moved(mood, {.joy = -80, .energy = 0, .hunger = 0, .trust = -25, .curiosity = 10}); }
 
-Deed tempered(const Mood& mood, Behaviour wish, Touch touch) {
+Deed tempered(const Mood& mood, const Wish& wished, Touch touch) {
+  const Behaviour wish = wished.behaviour;
+  // Fear is stronger than what was taught; hope only fills the place of not knowing.
+  if (wished.expectation <= (wished.sure ? -700 : -400)) return {Behaviour::hide, wish == Behaviour::hide ? Temper::willing : Temper::afraid};
+  if (wished.expectation >= 400 && !wished.sure) return {Behaviour::come, Temper::hopeful};
   const bool quiet = wish == Behaviour::sit || wish == Behaviour::eat || wish == Behaviour::sleep || wish == Behaviour::hide;
   if (quiet) return {wish, Temper::willing};
   if (mood.energy < 90 && touch != Touch::poke) return {Behaviour::sleep, Temper::tired};

@@ -30,11 +30,16 @@ Mood after_praise(const Mood& mood);
 Mood after_scolding(const Mood& mood);
 
 // What the mood does to a wish of the net.
-enum class Temper : unsigned char { willing, tired, shy, hungry };
+enum class Temper : unsigned char { willing, tired, shy, hungry, afraid, hopeful };
 struct Deed {
   Behaviour behaviour;
   Temper temper;
 };
-Deed tempered(const Mood& mood, Behaviour wish, Touch touch);
+struct Wish {
+  Behaviour behaviour = Behaviour::sit;
+  bool sure = true;
+  int expectation = 0;  // as above; 0 without words
+};
+Deed tempered(const Mood& mood, const Wish& wish, Touch touch);
 
 }  // namespace creature

@@ -25,18 +25,22 @@ std::string what_it_does(const Creature& c, const Moment& m) {
     case Temper::tired: return fmt::format("{} is too tired to {} and curls up.", who, name(m.wish));
     case Temper::shy: return fmt::format("{} does not trust you enough to {}, and hides.", who, name(m.wish));
     case Temper::hungry: return fmt::format("{} is too hungry to {}.", who, name(m.wish));
+    case Temper::afraid: return fmt::format("{} hides in its box.", who);
+    case Temper::hopeful: return fmt::format("{} comes running, full of hope.", who);
     case Temper::willing: break;
   }
-  const std::string_view doing = kBehaviourTexts[static_cast<std::size_t>(m.deed.behaviour)].doing;
+  const bool empty_bowl = m.deed.behaviour == Behaviour::eat && m.situation.touch != Touch::feed;
+  const std::string_view doing = empty_bowl ? "licks its empty bowl" : kBehaviourTexts[static_cast<std::size_t>(m.deed.behaviour)].doing;
+  if (m.situation.words.empty() && m.situation.touch == Touch::none) return fmt::format("Left alone, {} {}.", who, doing);
   if (m.tries) return fmt::format("{} is not sure what to do, and {}.", who, doing);
   return fmt::format("{} {}.", who, doing);
 }
 
 std::string_view what_it_expects(int expectation) {
-  if (expectation <= -600) return "It knows what comes after these words, and is afraid.";
-  if (expectation <= -300) return "Something about these words makes it uneasy.";
-  if (expectation >= 600) return "It loves what comes after these words.";
-  if (expectation >= 300) return "These words sound promising.";
+  if (expectation <= -400) return "It knows what comes after these words, and is afraid.";
+  if (expectation <= -250) return "Something about these words makes it uneasy.";
+  if (expectation >= 400) return "It loves what comes after these words.";
+  if (expectation >= 250) return "These words sound promising.";
   return "";
 }
 
@@ -129,7 +133,11 @@ void View::panel(const Look& look, std::array<std::string, kPictureLines> beside
   rows_since_panel_ = 1;
   const auto show = [&](std::size_t frame) {
     const auto lines = picture(look, frame);
-    for (std::size_t i = 0; i < kPictureLines; ++i) write(picture_line(lines[i]) + " " + beside[i] + "\n");
+    for (std::size_t i = 0; i < kPictureLines; ++i) {
+      // Blanks at the end wipe out the frame before; where there is none, they would only be in the way of who compares texts.
+      const bool bare = !style_.live && beside[i].empty();
+      write((bare ? picture_line(lines[i].substr(0, lines[i].find_last_not_of(' ') + 1)) : picture_line(lines[i]) + " " + beside[i]) + "\n");
+    }
   };
   show(0);
   for (frame_ = 1; style_.live && frame_ <= 4; ++frame_) {
@@ -168,16 +176,19 @@ void View::welcome_back(const Creature& c, const std::string& path) {
   const bool glad = c.mood().trust >= 300;
   panel({.behaviour = glad ? Behaviour::come : Behaviour::sit, .mood = c.mood()},
         {fmt::format("{} {}", paint(c.name(), kBold), glad ? "knows you and comes running." : "looks up, and stays where it is."), last,
-         fmt::format("{} lessons and {} things remembered, out of {}", c.lessons(), c.memories().all().size(), path), "", mood_line(c.mood()),
+         fmt::format("Lessons so far: {}. Remembered: {}. Its mind is in {}.", c.lessons(), c.memories().all().size(), path), "", mood_line(c.mood()),
          fmt::format("seed {}  brain {}", c.seed(), short_hash(c.brain().hash()))});
 }
 
 void View::moment(const Creature& c, const Moment& m) {
-  const Look look{.behaviour = m.deed.behaviour, .mood = c.mood(), .startled = m.guess.expectation <= -600 && !m.situation.words.empty(), .puzzled = m.tries};
+  const bool words = !m.situation.words.empty();
+  const Look look{.behaviour = m.deed.behaviour, .mood = c.mood(), .startled = m.situation.touch == Touch::poke || (words && m.guess.expectation <= -400),
+                  .puzzled = words && m.tries && m.deed.temper == Temper::willing};
   std::array<std::size_t, kBehaviours> order;
   for (std::size_t b = 0; b < kBehaviours; ++b) order[b] = b;
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return m.guess.sure[a] > m.guess.sure[b]; });
-  const bool words = !m.situation.words.empty();
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return m.guess.sure[a] != m.guess.sure[b] ? m.guess.sure[a] > m.guess.sure[b] : a < b;
+  });
   panel(look, {"", paint(what_it_does(c, m), kBold), std::string(words ? what_it_expects(m.guess.expectation) : ""),
                guess_line(m.guess, static_cast<Behaviour>(order[0]), kBarWidth), guess_line(m.guess, static_cast<Behaviour>(order[1]), kBarWidth),
                mood_line(c.mood())});
@@ -224,9 +235,8 @@ void View::mind(Creature& c) {
   for (std::size_t i = 0; i < values.size(); ++i)
     say(fmt::format("    {:<10}{} {:>3} %", Mood::kNames[i], bar(values[i] / 1000.0, kBarWidth, kUnlikely), values[i] / 10));
   const std::string hash = c.brain().hash();
-  say(fmt::format("    brain     {}  {} weights, SHA-256", short_hash(hash), c.brain().num_weights()));
-  note("              " + hash.substr(0, 32));
-  note("              " + hash.substr(32));
+  say(fmt::format("    brain     {}  {} weights", short_hash(hash), c.brain().num_weights()));
+  note("    SHA-256   " + hash);
 
   const Situation now = c.last() ? c.last()->situation : Situation{};
   if (const auto guess = c.guess(now.words, now.touch)) {
@@ -248,7 +258,7 @@ void View::mind(Creature& c) {
   std::string known;
   for (auto m = c.memories().all().rbegin(); m != c.memories().all().rend() && m - c.memories().all().rbegin() < 12; ++m) {
     std::string line = fmt::format("    {:<24}", quoted({m->words, m->touch, {}}));
-    if (m->behaviour) line += fmt::format(" {} {:<6}", m->shunned ? "not" : "→", name(*m->behaviour));
+    if (m->behaviour) line += fmt::format(" {} {}", m->shunned ? "not" : "→", name(*m->behaviour));
     if (m->outcome) line += fmt::format("{} {} it", m->behaviour ? "," : "", *m->outcome < -200 ? "fears" : *m->outcome > 200 ? "loves" : "does not mind");
     known += line + "\n";
   }
