@@ -378,6 +378,13 @@ TEST(Program, a_script_a_pipe_and_two_halves_with_a_restart_give_one_brain) {
   EXPECT_EQ(creature({"--script", folder / "life.txt"}).out, creature({}, first + second).out);
 }
 
+TEST(Program, lives_the_first_day_as_the_documentation_shows_it) {
+  const auto day = creature({"--script", loom::test::source_path("examples/creature/first_day.txt")});
+  ASSERT_EQ(day.status, 0) << day.err;
+  const std::string doc = loom::test::read_all(loom::test::source_path("docs/creature.md"));
+  EXPECT_NE(doc.find("```text\n" + day.out + "```"), doc.npos) << "docs/creature.md should show\n" << day.out;
+}
+
 TEST(Program, a_diary_leads_to_the_same_brain) {
   const TempFolder folder;
   std::string life;

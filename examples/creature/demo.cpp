@@ -23,7 +23,6 @@ constexpr std::array<std::array<int, 5>, 5> kMoods = {
     {{600, 800, 250, 400, 600}, {900, 900, 100, 900, 300}, {300, 400, 700, 300, 500}, {700, 300, 500, 600, 900}, {500, 600, 400, 500, 100}}};
 
 loom::Result<void> expect(Creature& creature, View& view, std::string_view words, Touch touch) {
-  view.say("");
   for (int i = 0; i < 3; ++i) {
     LOOM_TRY(const Moment heard, creature.hear(words));
     LOOM_TRY(const Moment felt, creature.feel(touch));
@@ -35,6 +34,7 @@ loom::Result<void> expect(Creature& creature, View& view, std::string_view words
   LOOM_TRY(const Moment alone, creature.hear(words));
   view.say(fmt::format("  Now the words alone: \"{}\"", words));
   view.moment(creature, alone);
+  view.say("");
   view.pause(900);
   return {};
 }
@@ -69,27 +69,27 @@ loom::Result<void> demonstrate(Creature& creature, View& view) {
     for (const Command& command : kCommands) {
       LOOM_TRY(const Lesson l, creature.teach(command.words, Touch::none, command.behaviour));
       LOOM_TRY_VOID(examine());
-      view.say(fmt::format("  {:<14} → {:<6}{} {:>3.0f} %   all five {:>3.0f} %   brain {}", command.words, name(command.behaviour),
+      view.say(fmt::format("  {:<14} → {:<6}{} {:>3.0f} %  of five {:>3.0f} %  {}", command.words, name(command.behaviour),
                            view.bar(l.after.of(command.behaviour), 16, 114), 100 * l.after.of(command.behaviour), 100 * taught.back(),
                            view.short_hash(l.hash_after)));
       view.pause(250);
     }
   view.say(fmt::format("\n  the words that were taught      {}  {:>3.0f} %", View::curve(taught), 100 * taught.back()));
   view.say(fmt::format("  said otherwise, never taught    {}  {:>3.0f} %", View::curve(untaught), 100 * untaught.back()));
-  view.note("    (here, come! · please dance · dancing · sing me a song · sitt down · spinning · ...)\n");
+  view.note("    (here, come! · please dance · dancing · sitt down · spinning ...)\n");
   view.pause(1200);
 
   for (const std::string_view words : {"here, come!", "please dance"}) {
     LOOM_TRY(const Moment moment, creature.hear(words));
     view.say(fmt::format("  \"{}\"", words));
     view.moment(creature, moment);
+    view.say("");
     view.pause(900);
   }
   LOOM_TRY_VOID(expect(creature, view, "bath time", Touch::poke));
   LOOM_TRY_VOID(expect(creature, view, "dinner is ready", Touch::feed));
-  view.say("");
   view.mind(creature);
-  view.note(fmt::format("\n  This brain follows from seed {} and what was said: on every machine it has this hash.", creature.seed()));
+  view.note(fmt::format("\n  Seed {} and the same words lead to this very hash on every machine.", creature.seed()));
   return {};
 }
 

@@ -128,7 +128,7 @@ loom::Result<void> live(const Options& o, View& view, int fd, bool interactive) 
     if (!goes_on) break;
   }
   LOOM_TRY_VOID(keep());
-  const std::string kept = o.mind.empty() ? "nowhere kept" : "kept in " + o.mind;
+  const std::string kept = o.mind.empty() ? std::string("not kept: there was no --mind") : "kept in " + o.mind;
   view.say(fmt::format("\n  {} curls up. Its mind is {}.", creature.name(), kept));
   view.say(fmt::format("  brain {}", creature.brain().hash()));
   return {};

@@ -161,7 +161,7 @@ void View::idle() {
 
 void View::hatched(const Creature& c) {
   panel({.behaviour = Behaviour::sit, .mood = c.mood()},
-        {"", fmt::format("{} has hatched.", paint(c.name(), kBold)), "It knows that pokes are bad and food is good, and not one word.",
+        {"", fmt::format("{} has hatched.", paint(c.name(), kBold)), "It knows a poke from a pat, and not one word.",
          "Talk to it, and tell it when it does well: /help", mood_line(c.mood()), fmt::format("seed {}  brain {}", c.seed(), short_hash(c.brain().hash()))});
 }
 
@@ -182,7 +182,7 @@ void View::welcome_back(const Creature& c, const std::string& path) {
 
 void View::moment(const Creature& c, const Moment& m) {
   const bool words = !m.situation.words.empty();
-  const Look look{.behaviour = m.deed.behaviour, .mood = c.mood(), .startled = m.situation.touch == Touch::poke || (words && m.guess.expectation <= -400),
+  const Look look{.behaviour = m.deed.behaviour, .mood = c.mood(), .startled = (m.situation.touch == Touch::poke && m.deed.behaviour == Behaviour::hide) || (words && m.guess.expectation <= -400),
                   .puzzled = words && m.tries && m.deed.temper == Temper::willing};
   std::array<std::size_t, kBehaviours> order;
   for (std::size_t b = 0; b < kBehaviours; ++b) order[b] = b;
