@@ -1,0 +1,26 @@
+#pragma once
+// What the animal looks like: six lines of letters, by what it does and how it feels.
+
+#include <array>
+#include <string>
+
+#include "behaviours.h"
+#include "mood.h"
+
+namespace creature {
+
+inline constexpr std::size_t kPictureLines = 6, kPictureColumns = 19, kFrames = 2;
+
+struct Look {
+  Behaviour behaviour = Behaviour::sit;
+  Mood mood{};
+  bool startled = false, puzzled = false, blinking = false;
+};
+
+// Lines of kPictureColumns columns each. Frames 0 and 1 take turns while it moves.
+std::array<std::string, kPictureLines> picture(const Look& look, std::size_t frame);
+
+// Columns of a text in a terminal: characters, of which none used here is wide.
+std::size_t columns(std::string_view text);
+
+}  // namespace creature
