@@ -111,7 +111,9 @@ Result<void> Trainer::create_tween() {
     return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
   TweenConfig config = *config_.tween;
   config.optimizer = config_.optimizer;
-  LOOM_TRY(tween_, TweenSession::create(*network_, config, config_.session));
+  NetworkSessionOptions options = config_.session;
+  options.input_gradient = false;
+  LOOM_TRY(tween_, TweenSession::create(*network_, config, options));
   workers_.resize(1);
   return {};
 }

@@ -73,7 +73,7 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
   inner.backward = true, inner.shared_gradients = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
-  if (!s->chain_ && !s->dtp_) inner.tween = &s->rules_;
+  if (!s->chain_) inner.tween = &s->rules_;
   if (s->dtp_) {
     if (config.recompute_every > 0) return fail(Code::Unsupported, "tween: dtp needs every activation: recompute_every 0");
     LOOM_TRY_VOID(s->prepare_dtp());
@@ -172,8 +172,9 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
   loss_ = value.value;
   if (!std::isfinite(value.value)) return fail(Code::NonFinite, "tween: the loss is {}", value.value);
-  const double size = loss.by_element() ? -value.count / 2 : -value.count;
-  scale(exec, gap, dtp_ ? -config_.output_step : size, gap);
+  // W-62 for the sum over rows: with an output_step of 1/2 what |f(x) - t|^2 descends by is the loss's gradient.
+  const double size = dtp_ ? -config_.output_step * static_cast<double>(output_.shape.rows()) : loss.by_element() ? -value.count / 2 : -value.count;
+  scale(exec, gap, size, gap);
   return ConstView(gap);
 }
 
@@ -415,7 +416,7 @@ Result<void> TweenSession::prepare_dtp() {
       if (!uses_[u].done && uses_[u].layer == index->second) return TweenFeedback::Seen{uses_[u].x, uses_[u].y};
     return std::nullopt;
   };
-  feedback_ = std::make_unique<TweenFeedback>(config_, network_->settings.seed, network_->settings.activations, std::move(paths), find);
+  LOOM_TRY(feedback_, TweenFeedback::create(config_, rules_, network_->settings.seed, network_->settings.activations, paths, find));
   LOOM_TRY(optimizer_, Optimizer::create(config_.optimizer));
   std::vector<Parameter> parameters;
   for (const TweenVelocity& v : velocities_) parameters.push_back({v.path, v.values.cols, v.values.element, false, 1});

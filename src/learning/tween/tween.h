@@ -41,7 +41,7 @@ struct TweenConfig {
   std::size_t recompute_every = 0;
   // dtp
   std::size_t feedback_steps = 1;
-  double feedback_noise = 0.1, feedback_learning_rate = 0.01, output_step = 0.5;
+  double feedback_noise = 1, feedback_learning_rate = 1, output_step = 0.5;
   OptimizerConfig optimizer;            // of both phases; its rate is the step's
 
   static void fields(auto& self, auto&& visit) {
