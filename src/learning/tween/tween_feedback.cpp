@@ -1,5 +1,6 @@
 #include "learning/tween/tween_feedback.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "learning/tween/tween.h"
@@ -148,6 +149,24 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
     }
   }
   return {};
+}
+
+Result<void> TweenFeedback::follow(const Exec& exec, const Layer& layer, const Weight& weight, ConstTensor before, ConstTensor now) {
+  Map* const map = map_of(layer);
+  if (map == nullptr || !map->wanted) return {};
+  const auto found = std::ranges::find(map->weights, weight.name(), [](const Weight* w) { return w->name(); });
+  if (found == map->weights.end()) return {};
+  Weight& model = **found;
+  const Tensor to = model.master_for_update();
+  with_element(element_, [&]<class V>() {
+    with_element(now.element, [&]<class T>() {
+      for_elements(exec, model.elements(), [&](std::size_t at, std::size_t n) {
+        for (std::size_t i = at; i < at + n; ++i)
+          to.as<V>()[i] = snap_one(to.as<V>()[i] + snap_one(static_cast<V>(now.as<T>()[i] - before.as<T>()[i])));
+      });
+    });
+  });
+  return model.commit_update(exec.pool);
 }
 
 void TweenFeedback::visit_weights(const std::function<void(const std::string&, Weight&)>& visit) {

@@ -4,7 +4,8 @@
 // target of x = x + V^T e', e' the layer's gap by its slopes (docs/tween.md), W itself is not read. Meulemans et al. 2020 and Ernoult et al.
 // 2022 show that feedback whose Jacobian is the forward's transpose is what makes targets as good as gradients; where they descend a
 // reconstruction loss to get there, V here predicts what the layer answers to noise, an error that is 0 once V = W (a weight mirror as of
-// Akrout et al. 2019, by its error).
+// Akrout et al. 2019, by its error), and takes every step that W takes (Kolen & Pollack 1994: both synapses see the same two cells). Without
+// those steps V lags where W moves most, which costs deep networks ten points (docs/tween.md).
 //   feedback phase, K times a step: n normal of the input's shape, sigma n into the layer before its activation and into the model;
 //   r = the layer's sums - the model's;  V += q / sigma^2 * mean over rows of r (sigma n)^T,  c += q * mean of r,
 //   q = feedback_learning_rate / (1 + sqrt(inputs of a unit / rows))^2, the largest eigenvalue of the noise: stable below a rate of 2
@@ -40,6 +41,9 @@ class TweenFeedback final : public TargetMap {
   void replace(const Exec& exec, const Layer& layer, const ConstView& dy, const View& dx) override;
   // One feedback phase for every layer whose input has been asked a target for, in the order of their paths. After a forward.
   Result<void> train(const Exec& threads, std::uint32_t step);
+
+  // The weight of this layer went from `before` to `now` (engine type of its master): its model takes the same step.
+  Result<void> follow(const Exec& exec, const Layer& layer, const Weight& weight, ConstTensor before, ConstTensor now);
 
   // visit("layers.2.feedback.weight", weight): saved beside the network, no part of it (W-63).
   void visit_weights(const std::function<void(const std::string&, Weight&)>& visit);
