@@ -6,7 +6,7 @@
 
 namespace loom {
 
-const char* const kTrainingDigest = "b14c29058a4753850fd58c468207566bab00c00d70048fc738c742fd923084bd";
+const char* const kTrainingDigest = "a4fef18c026bf705c8faeae47ed3c0b8ccf71e84ecf14a3e203cc65c8323aedf";
 
 const std::vector<GoldenTraining>& golden_trainings() {
   static const std::vector<GoldenTraining> all = [] {
