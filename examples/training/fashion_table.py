@@ -81,12 +81,11 @@ def rows(table):
                         row = f"{name}_{dtype}_{{}}_{rate}_{seed}"
                         yield row.format("backprop"), by_targets(sizes, activation, dtype, momentum, None, seed)
                         yield row.format("secant"), by_targets(sizes, activation, dtype, sgd, {"mode": "layerwise"}, seed)
+                        yield row.format("dtp"), by_targets(sizes, activation, dtype, momentum, {"mode": "dtp"}, seed)
                         if seed == 1 and rate == 0.3 and name != "deep":
                             yield row.format("chain"), by_targets(sizes, activation, dtype, sgd, {"mode": "chain"}, seed)
                             yield row.format("plain"), by_targets(sizes, activation, dtype, sgd,
                                                                   {"mode": "layerwise", "slope": "sign", "target_scale": "weight_sum"}, seed)
-                            adam = {"name": "adam", "learning_rate": 0.001}
-                            yield row.format("dtp"), by_targets(sizes, activation, dtype, adam, {"mode": "dtp"}, seed)
 
 
 def main():

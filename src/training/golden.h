@@ -18,6 +18,7 @@ struct GoldenTraining {
   std::string optimizer = "adam";
   DType dtype = DType::float32;
   Mixed mixed = Mixed::none;
+  std::string tween{};             // mode of target propagation; empty: gradients
   std::size_t batch = 77, steps = 20;  // four blocks of sixteen samples and a part of one
 };
 
@@ -27,7 +28,7 @@ struct TrainingWay {
   std::size_t micro_batch = 0;
 };
 
-// An MLP with dropout, a CNN, an LSTM.
+// An MLP with dropout, a CNN, an LSTM by gradients, then by targets in the three modes.
 const std::vector<GoldenTraining>& golden_trainings();
 // weight_hash() after the last step, as hexadecimal digits. NonFinite when a step was skipped.
 Result<std::string> training_digest(const GoldenTraining& training, const TrainingWay& way);

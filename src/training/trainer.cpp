@@ -111,7 +111,9 @@ Result<void> Trainer::create_tween() {
     return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
   TweenConfig config = *config_.tween;
   config.optimizer = config_.optimizer;
-  LOOM_TRY(tween_, TweenSession::create(*network_, config, config_.session));
+  NetworkSessionOptions options = config_.session;
+  options.input_gradient = false;
+  LOOM_TRY(tween_, TweenSession::create(*network_, config, options));
   workers_.resize(1);
   return {};
 }
@@ -480,24 +482,23 @@ Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
 
 const TrainerState& Trainer::state() {
   state_.plateau = schedule_.plateau();
-  state_.optimizer_steps = optimizer_.steps();
+  state_.optimizer_steps = optimizer().steps();
   return state_;
 }
 
 Result<void> Trainer::restore(const TrainerState& state) {
-  if (tween_ && tween_->feedback() != nullptr)
-    return fail(Code::Unsupported, "dtp: checkpoints hold no feedback weights; this training starts anew");
   LOOM_TRY_VOID(schedule_.restore(state.plateau));
   if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale)) return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
+  if (tween_) LOOM_TRY_VOID(tween_->restored());
   state_ = state;
-  optimizer_.set_steps(state.optimizer_steps);
+  optimizer().set_steps(state.optimizer_steps);
   return {};
 }
 
 std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
   if (tween_)
-    for (TweenVelocity& v : tween_->velocities()) out.push_back({v.path + ".velocity", v.values});
+    for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values});
   for (std::size_t p = 0; p < weights_.size() && !tween_; ++p)
     for (const OptimizerSlot& slot : optimizer_.slots(p)) out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
   return out;

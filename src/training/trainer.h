@@ -120,6 +120,7 @@ class Trainer {
   Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
   Result<void> commit();
+  Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
   Result<void> create_tween();
   Result<StepReport> tween_step(const Samples& batch, StepReport report);
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);

@@ -91,6 +91,60 @@ TEST(Training, T_60_one_run_cut_off_twenty_times_at_random_goes_on_each_time_wit
   EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"), *read_text_file(folder.file("whole/journal.jsonl")));
 }
 
+// Velocities, limits of low-bit masters; in dtp the optimiser's slots and the feedback weights.
+TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  for (const std::string mode : {"chain", "layerwise", "dtp"})
+    for (const std::string dtype : {"float32", "ternary"}) {
+      Json config = small_config();
+      config["tween"] = {{"mode", mode}};
+      config["network"]["default_dtype"] = dtype;
+      config["epochs"] = 3;
+      config["checkpoint"] = {{"every_steps", 3}};
+      const TrainResult whole = run_all(config, folder);
+      const RunOptions options{.out = folder.file(mode + dtype), .resume = true};
+      for (const std::uint64_t cut : {7u, 19u}) {
+        const auto run = open_run(config, folder, options);
+        ASSERT_NE(run, nullptr);
+        const auto crashed = run->run([&](const TrainProgress& p) -> Result<Continue> {
+          if (p.event == TrainEvent::BatchEnd && p.step == cut) return fail(Code::Cancelled, "power cut");
+          return Continue::yes;
+        });
+        ASSERT_FALSE(crashed);
+      }
+      EXPECT_EQ(run_all(config, folder, options).hash, whole.hash) << mode << " " << dtype;
+    }
+}
+
+// W-03 with T-80: a step of 20 cells of 256 at a batch of 64, beside backpropagation with momentum.
+TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_the_memory) {
+  Json layers = Json::array();
+  for (int i = 0; i < 20; ++i) layers.push_back({{"type", "dense"}, {"input_height", 256}, {"output_height", 256}, {"bias", true}, {"activation", "tanh"}});
+  const auto bytes = [&](const std::optional<TweenConfig>& tween) {
+    Network network = network_of({{"id", "deep"}, {"seed", 1}, {"input_shape", {256}}, {"layers", layers}});
+    EXPECT_TRUE(network.initialise());
+    TrainerConfig config;
+    config.loss.name = "mse", config.optimizer.momentum = 0.9, config.tween = tween;
+    config.session.threads = 1;
+    const auto trainer = Trainer::create(network, config);
+    EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().message);
+    const std::vector<float> x(64 * 256, 0.5f), t(64 * 256, 0.25f);
+    const auto step = (*trainer)->step({{x.data(), Shape::of({64, 256})}, {}, {t.data(), Shape::of({64, 256})}});
+    EXPECT_TRUE(step) << (step ? "" : step.error().message);
+    return static_cast<double>((*trainer)->resident_bytes());
+  };
+  TweenConfig tween;
+  tween.mode = "layerwise";
+  const double backprop = bytes({}), tape = bytes(tween);
+  tween.recompute_every = 3;
+  const double segments = bytes(tween);
+  tween.undo_velocities = true;
+  const double undo = bytes(tween);
+  EXPECT_LT(segments, 0.6 * backprop);
+  std::printf("backprop %.1f MB, targets %.1f, by segments %.1f, with undo %.1f\n", backprop / 1e6, tape / 1e6, segments / 1e6, undo / 1e6);
+}
+
 TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));

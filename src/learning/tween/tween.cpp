@@ -38,6 +38,16 @@ Result<void> check(const TweenConfig& c) {
   return {};
 }
 
+// Something is not finite exactly when the sum of its products with 0 is not.
+bool all_finite(ConstTensor x) {
+  return with_element(x.element, [&]<class T>() {
+    T lanes[16] = {}, sum = 0;
+    for (std::size_t i = 0; i < x.rows * x.cols; ++i) lanes[i % 16] += x.as<T>()[i] * T{0};
+    for (const T lane : lanes) sum += lane;
+    return sum == 0;
+  });
+}
+
 }  // namespace
 
 class TweenSession::Watch final : public LayerWatch {
@@ -73,7 +83,7 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
   inner.backward = true, inner.shared_gradients = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
-  if (!s->chain_ && !s->dtp_) inner.tween = &s->rules_;
+  if (!s->chain_) inner.tween = &s->rules_;
   if (s->dtp_) {
     if (config.recompute_every > 0) return fail(Code::Unsupported, "tween: dtp needs every activation: recompute_every 0");
     LOOM_TRY_VOID(s->prepare_dtp());
@@ -95,11 +105,14 @@ Result<void> TweenSession::collect() {
     if (auto ready = w.ensure_master(); !ready) return void(error = Error{ready.error().code, path + ": " + ready.error().message});
     state.weight = &w, state.velocity = velocities_.size();
     const Element element = w.master64().empty() ? Element::f32 : Element::f64;
-    auto memory = Buffer::create(w.elements() * bytes_of(element));
-    if (!memory) return void(error = std::move(memory).error());
-    state.memory = std::move(*memory);
-    velocities_.push_back({path, {state.memory.data(), 1, w.elements(), element}});
-    std::memset(state.memory.data(), 0, state.memory.size());
+    for (Buffer* memory : {&state.memory, config_.undo_velocities ? &state.before : nullptr}) {
+      if (memory == nullptr || dtp_) continue;
+      auto made = Buffer::create(w.elements() * bytes_of(element));
+      if (!made) return void(error = std::move(made).error());
+      *memory = std::move(*made);
+      std::memset(memory->data(), 0, memory->size());
+    }
+    velocities_.push_back({path, {dtp_ ? nullptr : state.memory.data(), 1, w.elements(), element}});
     if (w.role() != WeightRole::Matrix || (w.dtype() != DType::binary && w.dtype() != DType::ternary)) return;
     for (const float v : w.master()) state.limit = std::max(state.limit, 1.5 * std::fabs(static_cast<double>(v)));
   });
@@ -172,8 +185,9 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
   loss_ = value.value;
   if (!std::isfinite(value.value)) return fail(Code::NonFinite, "tween: the loss is {}", value.value);
-  const double size = loss.by_element() ? -value.count / 2 : -value.count;
-  scale(exec, gap, dtp_ ? -config_.output_step : size, gap);
+  // W-62 for the sum over rows: with an output_step of 1/2 what |f(x) - t|^2 descends by is the loss's gradient.
+  const double size = dtp_ ? -config_.output_step * static_cast<double>(output_.shape.rows()) : loss.by_element() ? -value.count / 2 : -value.count;
+  scale(exec, gap, size, gap);
   return ConstView(gap);
 }
 
@@ -186,7 +200,10 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   error_.reset();
   current_ = executed_.size(), branch_rate_ = 1;
   metrics_.clear(), order_.clear();
-  if (dtp_) LOOM_TRY_VOID(feedback_->train(session_->exec_with(arena_), step_));
+  if (dtp_) {
+    keep_state();
+    LOOM_TRY_VOID(feedback_->train(session_->exec_with(arena_), step_));
+  }
   auto dx = session_->backward(gap);
   if (!dx) return tl::make_unexpected(std::move(dx).error());
   input_gap_ = *dx;
@@ -209,7 +226,11 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const
   order_.push_back(u);
   const LayerState& state = layers_[use.layer];
   if (is_cell) --current_;
-  if (dtp_) return measure(u, dy);  // the optimiser takes all weights at once
+  if (dtp_) {  // the optimiser takes all weights at once
+    measure(u, dy);
+    if (!std::isfinite(metrics_[u].gap)) error_ = Error{Code::NonFinite, "tween: " + state.path + ": the gap is not finite"};
+    return;
+  }
   std::vector<const void*> products;
   for (const Weight* w : state.named) products.push_back(session_->gradients().written(*w) ? session_->gradients().of(*w) : nullptr);
   if (fused_) {
@@ -254,16 +275,7 @@ Result<void> TweenSession::check_products(std::size_t u, std::span<const void* c
   const LayerState& state = layers_[uses_[u].layer];
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (products[i] == nullptr) continue;
-    const std::size_t n = state.named[i]->elements();
-    // Something is not finite exactly when this is not.
-    const double zero = with_element(output_.element, [&]<class T>() {
-      T lanes[16] = {};
-      for (std::size_t k = 0; k < n; ++k) lanes[k % 16] += static_cast<const T*>(products[i])[k] * T{0};
-      T sum = 0;
-      for (const T lane : lanes) sum += lane;
-      return static_cast<double>(sum);
-    });
-    if (zero != 0 || !std::isfinite(metrics_[u].gap))
+    if (!all_finite({products[i], 1, state.named[i]->elements(), output_.element}) || !std::isfinite(metrics_[u].gap))
       return fail(Code::NonFinite, "tween: {}: the update of {} is not finite", state.path, state.named[i]->name());
   }
   return {};
@@ -314,36 +326,32 @@ void TweenSession::finish_shared() {
 // Without products what a shared weight's uses have given.
 double TweenSession::update(WeightState& weight, const void* products, double factor) {
   if (error_) return 0;
-  Weight& w = *weight.weight;
+  const Weight& w = *weight.weight;
   const std::size_t n = w.elements(), pieces = (n + 1023) / 1024;
-  const Element master = velocities_[weight.velocity].values.element;
-  if (next_.size() < n * bytes_of(master) || norms_.size() < pieces * sizeof(double)) {
-    auto next = Buffer::create(n * bytes_of(master));
-    auto norms = Buffer::create(pieces * sizeof(double));
-    if (!next || !norms) return error_ = Error{Code::OutOfMemory, "tween: no memory for an update"}, 0.0;
-    next_ = std::move(*next), norms_ = std::move(*norms);
+  if (norms_.size() < 2 * pieces * sizeof(double)) {
+    auto norms = Buffer::create(2 * pieces * sizeof(double));
+    if (!norms) return error_ = Error{Code::OutOfMemory, "tween: no memory for an update"}, 0.0;
+    norms_ = std::move(*norms);
   }
-  auto* const norms = reinterpret_cast<double*>(norms_.data());
+  if (weight.before.size() != 0) std::memcpy(weight.before.data(), weight.memory.data(), weight.memory.size());
+  weight.touched = true;
+  auto *const norms = reinterpret_cast<double*>(norms_.data()), *const zeros = norms + pieces;
   const auto run = [&]<class T, class G>(const T* from, const G* g) {
-    T *const v = reinterpret_cast<T*>(weight.memory.data()), *const to = reinterpret_cast<T*>(next_.data());
+    T* const v = reinterpret_cast<T*>(weight.memory.data());
     const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
-    const T limit = static_cast<T>(weight.limit);
     for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
-      for (std::size_t i = at; i < at + count; ++i) {
+      for (std::size_t i = at; i < at + count; ++i)
         v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
-        const T next = snap_one(from[i] + v[i]);
-        to[i] = limit > 0 && next > limit ? limit : limit > 0 && next < -limit ? -limit : next;
-      }
       norms[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[at + i]) * static_cast<double>(v[at + i]); });
+      zeros[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>((from[at + i] + v[at + i]) * T{0}); });
     });
-    double squares = 0;
-    for (std::size_t piece = 0; piece < pieces; ++piece) squares += norms[piece];
-    if (squares == 0) return 0.0;
-    if (auto set = w.set(std::span<const T>(to, n)); !set)
-      error_ = Error{set.error().code, "tween: " + velocities_[weight.velocity].path + ": " + set.error().message};
+    double squares = 0, zero = 0;
+    for (std::size_t piece = 0; piece < pieces; ++piece) squares += norms[piece], zero += zeros[piece];
+    if (zero != 0) error_ = Error{Code::NonFinite, "tween: " + velocities_[weight.velocity].path + ": the update is not finite"};
+    weight.commits = squares != 0;
     return std::sqrt(squares);
   };
-  return with_element(master, [&]<class T>() {
+  return with_element(velocities_[weight.velocity].values.element, [&]<class T>() {
     const T* from;
     if constexpr (sizeof(T) == 8)
       from = w.master64().data();
@@ -354,18 +362,57 @@ double TweenSession::update(WeightState& weight, const void* products, double fa
   });
 }
 
+// No sum here can fail: update() has tried them all.
+Result<void> TweenSession::commit() {
+  const Exec exec = session_->exec_with(arena_);
+  for (WeightState& state : weights_) {
+    if (!std::exchange(state.commits, false)) continue;
+    const Tensor to = state.weight->master_for_update();
+    with_element(to.element, [&]<class T>() {
+      const T *const v = reinterpret_cast<const T*>(state.memory.data()), limit = static_cast<T>(state.limit);
+      for_elements(exec, to.cols * to.rows, [&](std::size_t at, std::size_t count) {
+        for (std::size_t i = at; i < at + count; ++i) {
+          const T next = snap_one(to.as<T>()[i] + v[i]);
+          to.as<T>()[i] = limit > 0 && next > limit ? limit : limit > 0 && next < -limit ? -limit : next;
+        }
+      });
+    });
+    if (auto done = state.weight->commit_update(exec.pool); !done) return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
+  }
+  return {};
+}
+
+void TweenSession::roll_back() {
+  if (dtp_) return put_back();
+  for (WeightState& state : weights_) {
+    state.moves = state.commits = false;
+    if (!std::exchange(state.touched, false)) continue;
+    if (state.before.size() == 0)
+      std::memset(state.memory.data(), 0, state.memory.size());
+    else
+      std::memcpy(state.memory.data(), state.before.data(), state.memory.size());
+  }
+}
+
 Result<void> TweenSession::step(const TweenTarget& target, double learning_rate) {
   LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
+  const FpEnvironment environment;
   fused_ = true, rate_ = learning_rate;
   auto done = run(target);
   fused_ = false;
-  if (done && dtp_) done = optimise();
-  if (done) finish_shared();
-  for (WeightState& weight : weights_) weight.moves = false;
-  if (!done) return done;
-  if (error_) return tl::make_unexpected(*std::move(error_));
+  if (done) done = finish();
+  if (!done) return roll_back(), done;
   if (config_.recompute_every > 0) std::ranges::stable_sort(metrics_, {}, &TweenUse::cell);
   return {};
+}
+
+// What is left to do when every cell has had its turn.
+Result<void> TweenSession::finish() {
+  if (dtp_) return optimise();
+  finish_shared();
+  if (error_) return tl::make_unexpected(*std::move(error_));
+  for (WeightState& weight : weights_) weight.touched = false;
+  return commit();
 }
 
 Result<void> TweenSession::backward(const TweenTarget& target) {
@@ -400,8 +447,7 @@ Result<void> TweenSession::apply(double learning_rate) {
   };
   for (const std::size_t u : order_) LOOM_TRY_VOID(check_products(u, products_of(u)));
   for (const std::size_t u : order_) move(u, products_of(u));
-  finish_shared();
-  if (error_) return tl::make_unexpected(*std::move(error_));
+  if (auto done = finish(); !done) return roll_back(), done;
   return {};
 }
 
@@ -415,7 +461,7 @@ Result<void> TweenSession::prepare_dtp() {
       if (!uses_[u].done && uses_[u].layer == index->second) return TweenFeedback::Seen{uses_[u].x, uses_[u].y};
     return std::nullopt;
   };
-  feedback_ = std::make_unique<TweenFeedback>(config_, network_->settings.seed, network_->settings.activations, std::move(paths), find);
+  LOOM_TRY(feedback_, TweenFeedback::create(config_, rules_, network_->settings.seed, network_->settings.activations, paths, find));
   LOOM_TRY(optimizer_, Optimizer::create(config_.optimizer));
   std::vector<Parameter> parameters;
   for (const TweenVelocity& v : velocities_) parameters.push_back({v.path, v.values.cols, v.values.element, false, 1});
@@ -423,50 +469,128 @@ Result<void> TweenSession::prepare_dtp() {
     for (std::size_t i = 0; i < state.weights.size(); ++i) {
       Parameter& parameter = parameters[weights_[state.weights[i]].velocity];
       parameter.vector = state.named[i]->shape().rank() == 1, parameter.rate_scale = state.rate_scale;
+      weights_[state.weights[i]].factor = state.named[i]->role() == WeightRole::Adapter ? 1 : state.layer->tween_factor(*state.named[i]);
     }
-  return optimizer_->prepare(std::move(parameters));
+  LOOM_TRY_VOID(optimizer_->prepare(std::move(parameters)));
+  for (const TweenVelocity& v : velocities_) {
+    LOOM_TRY(Buffer memory, Buffer::create(v.values.bytes()));
+    gradient_memory_.push_back(std::move(memory));
+  }
+  std::size_t bytes = 0;
+  for (WeightState& state : weights_)
+    if (state.weight != nullptr) state.kept_at = bytes, bytes += state.weight->master_for_update().bytes();
+  bytes = 0;
+  each_of_dtp([&](const Tensor& values, Weight*) { bytes += values.bytes(); });
+  LOOM_TRY(kept_, Buffer::create(bytes));
+  return {};
 }
 
-// W-62: every cell's weights descend the mean over rows of |f(x) - t|^2; what no use above the threshold moved stays as it is.
+// W-62: every cell's weights descend the mean over rows of |f(x) - t|^2; what no use above the threshold moved stays as it is. Masters
+// move in place: a step that fails puts all back (roll_back).
 Result<void> TweenSession::optimise() {
   std::vector<bool> moves(velocities_.size());
   for (const std::size_t u : order_)
     if (!metrics_[u].skipped && layers_[uses_[u].layer].trainable)
       for (const std::size_t slot : layers_[uses_[u].layer].weights) moves[weights_[slot].velocity] = true;
-  std::vector<std::vector<double>> memory(2 * velocities_.size());
-  std::vector<Tensor> next(velocities_.size());
+  const Exec exec = session_->exec_with(arena_);
+  std::vector<Tensor> masters(velocities_.size());
   std::vector<ConstTensor> gradients(velocities_.size());
-  const double factor = -2 / static_cast<double>(output_.shape.rows());
   for (const WeightState& state : weights_) {
     if (state.weight == nullptr || !moves[state.velocity] || !session_->gradients().written(*state.weight)) continue;
-    const std::size_t v = state.velocity, n = state.weight->elements();
-    memory[2 * v].resize(n), memory[2 * v + 1].resize(n);
-    const Tensor to{memory[2 * v].data(), 1, n, velocities_[v].values.element}, g{memory[2 * v + 1].data(), 1, n, to.element};
+    const Tensor to = state.weight->master_for_update();
+    const Tensor g{gradient_memory_[state.velocity].data(), to.rows, to.cols, to.element};
+    const double factor = -2 * state.factor / static_cast<double>(output_.shape.rows());
     with_element(to.element, [&]<class T>() {
-      if constexpr (sizeof(T) == 8)
-        std::ranges::copy(state.weight->master64(), to.as<T>());
-      else
-        std::ranges::copy(state.weight->master(), to.as<T>());
       with_element(output_.element, [&]<class G>() {
         const G* const product = static_cast<const G*>(session_->gradients().of(*state.weight));
-        for (std::size_t i = 0; i < n; ++i) g.as<T>()[i] = snap_one(static_cast<T>(factor) * static_cast<T>(product[i]));
+        for_elements(exec, to.rows * to.cols, [&](std::size_t at, std::size_t count) {
+          for (std::size_t i = at; i < at + count; ++i) g.as<T>()[i] = snap_one(static_cast<T>(factor) * static_cast<T>(product[i]));
+        });
       });
     });
-    next[v] = to, gradients[v] = g;
+    if (!all_finite(g)) return fail(Code::NonFinite, "tween: {}: the gradient is not finite", velocities_[state.velocity].path);
+    masters[state.velocity] = to, gradients[state.velocity] = g;
   }
-  LOOM_TRY_VOID(optimizer_->step(session_->exec_with(arena_), next, gradients, rate_));
+  LOOM_TRY_VOID(optimizer_->step(exec, masters, gradients, rate_));
   for (const WeightState& state : weights_) {
-    if (state.weight == nullptr || next[state.velocity].data == nullptr) continue;
-    const Tensor& to = next[state.velocity];
-    auto set = with_element(to.element, [&]<class T>() { return state.weight->set(std::span<const T>(to.as<T>(), to.cols)); });
-    if (!set) return at("tween: " + velocities_[state.velocity].path, std::move(set).error());
+    if (state.weight == nullptr || masters[state.velocity].data == nullptr) continue;
+    if (state.limit > 0) clamp(exec, state.limit, masters[state.velocity]);
+    if (!all_finite(masters[state.velocity]))
+      return fail(Code::NonFinite, "tween: {}: the update is not finite", velocities_[state.velocity].path);
   }
+  for (const WeightState& state : weights_) {
+    if (state.weight == nullptr || masters[state.velocity].data == nullptr) continue;
+    if (auto done = state.weight->commit_update(exec.pool); !done) return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
+  }
+  for (const LayerState& state : layers_)
+    for (std::size_t i = 0; i < state.weights.size(); ++i) {
+      const WeightState& weight = weights_[state.weights[i]];
+      const Tensor& now = masters[weight.velocity];
+      if (now.data != nullptr)
+        LOOM_TRY_VOID(feedback_->follow(exec, *state.layer, *state.named[i], {kept_.data() + weight.kept_at, now.rows, now.cols, now.element}, now));
+    }
   return {};
 }
 
+// Of mode dtp: masters, optimiser, feedback weights.
+void TweenSession::keep_state() {
+  kept_steps_ = optimizer_->steps(), is_kept_ = true;
+  std::byte* to = kept_.data();
+  each_of_dtp([&](const Tensor& values, Weight*) { to = std::copy_n(static_cast<const std::byte*>(values.data), values.bytes(), to); });
+}
+
+// Values that were committed once commit again.
+void TweenSession::put_back() {
+  if (!std::exchange(is_kept_, false)) return;
+  const std::byte* from = kept_.data();
+  each_of_dtp([&](const Tensor& values, Weight* weight) {
+    const bool same = std::memcmp(values.data, from, values.bytes()) == 0;
+    std::memcpy(values.data, from, values.bytes());
+    from += values.bytes();
+    if (weight != nullptr && !same) static_cast<void>(weight->commit_update(session_->pool()));
+  });
+  optimizer_->set_steps(kept_steps_);
+}
+
+// What a step of dtp moves; null beside what is no weight.
+void TweenSession::each_of_dtp(const std::function<void(const Tensor&, Weight*)>& visit) {
+  for (const WeightState& state : weights_)
+    if (state.weight != nullptr) visit(state.weight->master_for_update(), state.weight);
+  for (std::size_t p = 0; p < optimizer_->parameters().size(); ++p)
+    for (const OptimizerSlot& slot : optimizer_->slots(p)) visit(slot.values, nullptr);
+  feedback_->visit_weights([&](const std::string&, Weight& w) { visit(w.master_for_update(), &w); });
+}
+
+std::vector<TweenVelocity> TweenSession::state() {
+  std::vector<TweenVelocity> out;
+  for (const TweenVelocity& v : velocities_)
+    if (v.values.data != nullptr) out.push_back({v.path + ".velocity", v.values});
+  for (WeightState& state : weights_)
+    if (state.limit > 0) out.push_back({velocities_[state.velocity].path + ".limit", {&state.limit, 1, 1, Element::f64}});
+  if (!dtp_) return out;
+  for (std::size_t p = 0; p < optimizer_->parameters().size(); ++p)
+    for (const OptimizerSlot& slot : optimizer_->slots(p)) out.push_back({fmt::format("{}.{}", optimizer_->parameters()[p].path, slot.name), slot.values});
+  feedback_->visit_weights([&](const std::string& path, Weight& w) { out.push_back({path, w.master_for_update()}); });
+  return out;
+}
+
+Result<void> TweenSession::restored() {
+  const FpEnvironment environment;
+  for (const WeightState& state : weights_)
+    if (!(state.limit >= 0 && std::isfinite(state.limit))) return fail(Code::CorruptData, "tween: a limit of {}", state.limit);
+  if (!dtp_) return {};
+  Result<void> done;
+  feedback_->visit_weights([&](const std::string& path, Weight& w) {
+    if (!done) return;
+    if (auto committed = w.commit_update(session_->pool()); !committed) done = at(path, std::move(committed).error());
+  });
+  return done;
+}
+
 std::size_t TweenSession::bytes() const {
-  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + next_.size() + norms_.size();
-  for (const WeightState& weight : weights_) bytes += weight.memory.size() + weight.pending.size();
+  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + norms_.size() + kept_.size();
+  for (const WeightState& weight : weights_) bytes += weight.memory.size() + weight.pending.size() + weight.before.size();
+  for (const Buffer& memory : gradient_memory_) bytes += memory.size();
   if (feedback_) bytes += feedback_->bytes();
   return bytes;
 }

@@ -8,6 +8,7 @@
 // nothing moves below the budget threshold. Shared weights sum what their uses give, later uses first, and move once (W-31).
 // Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,9 +40,11 @@ struct TweenConfig {
   bool depth_scale_layerwise = false;
   // Above 0: forward keeps the inputs of every so many cells, and the step runs each of these segments again (less memory, one more forward).
   std::size_t recompute_every = 0;
+  // Keeps what the velocities were until a step has gone through, one copy of the masters' size, for a step that fails (see step()).
+  bool undo_velocities = false;
   // dtp
   std::size_t feedback_steps = 1;
-  double feedback_noise = 0.1, feedback_learning_rate = 0.01, output_step = 0.5;
+  double feedback_noise = 1, feedback_learning_rate = 1, output_step = 0.5;
   OptimizerConfig optimizer;            // of both phases; its rate is the step's
 
   static void fields(auto& self, auto&& visit) {
@@ -78,9 +81,10 @@ struct TweenUse {
   double update_norm = 0;     // of what its weights moved by, 0 for a shared weight until its last use
 };
 
+// Of a weight, by its path. In dtp velocities have no data.
 struct TweenVelocity {
-  std::string path;  // of the weight
-  Tensor values;     // [1, elements] in the master's type; a checkpoint is read into it
+  std::string path;
+  Tensor values;  // [1, elements] in the master's type
 };
 
 class TweenFeedback;
@@ -95,8 +99,10 @@ class TweenSession {
   // Bits of a plain forward. The result is valid until the next call.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
 
-  // After forward, the whole in one: a cell's weights move as soon as the target of its input is known, so that one gap and the products of
-  // one layer are held. ShapeMismatch, InvalidState without a forward; NonFinite names the weight, which then kept its value.
+  // After forward, the whole in one: a cell's velocities take its products as soon as the target of its input is known, so that one gap and
+  // the products of one layer are held; masters follow when every cell has gone through. ShapeMismatch, InvalidState without a forward.
+  // NonFinite names the cell (L-07): every weight has the bits it had before. So have the velocities with `undo_velocities`, else those that
+  // this step had reached restart from 0; dtp keeps the optimiser's state and the feedback weights in any case.
   Result<void> step(const TweenTarget& target, double learning_rate);
 
   // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0 and dtp.
@@ -115,8 +121,12 @@ class TweenSession {
   std::span<TweenVelocity> velocities() { return velocities_; }
   // dtp; null in other modes.
   TweenFeedback* feedback() { return feedback_.get(); }
-  // dtp: the optimiser's state.
+  // dtp: the optimiser; null in other modes.
   Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }
+  // All there is between two steps beside the network: velocities and limits of masters, in dtp the optimiser's slots and feedback weights.
+  // A checkpoint is read into it; restored() follows.
+  std::vector<TweenVelocity> state();
+  Result<void> restored();
   NetworkSession& session() { return *session_; }
   // Memory beyond the weights: activations and scratch, products, velocities, feedback.
   std::size_t bytes() const;
@@ -135,9 +145,14 @@ class TweenSession {
     Weight* weight = nullptr;
     std::size_t velocity = 0;
     double limit = 0;        // of the master's entries (engine D-36); 0: none
+    double factor = 1;       // dtp: the kind's
+    std::size_t kept_at = 0; // dtp: bytes
     Buffer memory, pending;  // velocity; what the uses of a shared weight have given so far
+    Buffer before;           // the velocity of the last step, with undo_velocities
     bool is_shared = false;  // several layers or uses move it: at the end of the step
     bool moves = false;      // some use of this step was not skipped
+    bool touched = false;    // its velocity is that of this step
+    bool commits = false;    // and its master follows
     std::size_t last_use = 0;
   };
   struct Use {
@@ -165,8 +180,15 @@ class TweenSession {
   Result<void> check_products(std::size_t use, std::span<const void* const> products) const;
   void move(std::size_t use, std::span<const void* const> products);
   void finish_shared();
-  // v = momentum v + (1 - momentum) factor g, w += v; the norm of v.
+  // v = momentum v + (1 - momentum) factor g; the norm of v. NonFinite in error_ where w + v would not be finite.
   double update(WeightState& weight, const void* products, double factor);
+  // w += v of all that moved, or back to the state before the step.
+  Result<void> commit();
+  Result<void> finish();
+  void roll_back();
+  void keep_state();
+  void put_back();
+  void each_of_dtp(const std::function<void(const Tensor&, Weight*)>& visit);
 
   Network* network_ = nullptr;
   TweenConfig config_;
@@ -175,10 +197,14 @@ class TweenSession {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<TweenFeedback> feedback_;
   std::optional<Optimizer> optimizer_;
+  std::vector<Buffer> gradient_memory_;        // dtp: by velocity
+  Buffer kept_;                                // dtp: the state before a step
+  std::uint64_t kept_steps_ = 0;
+  bool is_kept_ = false;
   std::unique_ptr<NetworkSession> session_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Buffer gap_memory_, next_, norms_;           // output gap; a weight's next values and parts of the norm of its move
+  Buffer gap_memory_, norms_;                  // output gap; parts of the norm of a weight's move
   std::vector<LayerState> layers_;
   std::map<const Layer*, std::size_t> layer_index_;
   std::vector<WeightState> weights_;           // by slot

@@ -237,7 +237,7 @@ double blobs(const std::string& dtype, const std::string& mode) {
 
 TEST(Tween, W_50_G_72_blobs_are_learned_in_low_bit_types) {
   for (const std::string dtype : {"float32", "int8", "ternary", "binary"})
-    for (const std::string mode : {"layerwise", "chain"}) EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << mode;
+    for (const std::string mode : {"layerwise", "chain", "dtp"}) EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << mode;
 }
 
 // The output of a ternary network changes as soon as its masters have moved far enough.
@@ -292,7 +292,13 @@ TEST(Tween, T_80_W_03_recomputed_segments_give_the_same_bits_in_less_memory) {
   }
 }
 
-// W-61: the inverse comes nearer to what it should undo.
+double cosine(std::span<const float> a, std::span<const float> b) {
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) ab += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
+  return ab / std::sqrt(aa * bb);
+}
+
+// W-61: feedback drawn apart from the forward weights becomes their model, of low-bit ones too.
 TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
   Network network = network_of({R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
                                 R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
@@ -317,6 +323,87 @@ TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
   std::size_t after = 0;
   network.visit_weights([&](const std::string&, Weight&, Layer&) { ++after; });
   EXPECT_EQ(after, weights);
+}
+
+TEST(Tween, W_61_feedback_weights_become_a_model_of_the_forward_ones) {
+  for (const std::string dtype : {"float32", "int8", "ternary", "binary"}) {
+    Network network = network_of({R"({"type":"cnn1","input_channels":4,"filters":6,"kernel_size":3,"stride":2,"padding":1,"activation":"relu","bias":true})",
+                                  R"({"type":"reshape","shape":[-1]})", dense(24, 20, "sign"), dense(20, 2)},
+                                 {16, 4, 8}, 1, Element::f32, dtype);
+    TweenConfig config;
+    config.mode = "dtp";
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const std::vector<float> x = random_values("x", 512), t = random_values("t", 32);
+    std::map<std::string, double> first, last;
+    for (std::uint32_t step = 0; step < 200; ++step) {
+      LOOM_OK(session->forward({x.data(), Shape::of({16, 4, 8})}, at_step(step)));
+      LOOM_OK(session->step({.values = {t.data(), Shape::of({16, 2})}}, step < 150 ? 0.01 : 0));
+      if (step != 0 && step != 199) continue;
+      session->feedback()->visit_weights([&](const std::string& path, Weight& model) {
+        const std::size_t at = path.find(".feedback.");
+        Weight* weight = nullptr;
+        network.visit_weights([&](const std::string& own, Weight& w, Layer&) {
+          if (own == path.substr(0, at) + path.substr(at + 9)) weight = &w;
+        });
+        ASSERT_NE(weight, nullptr) << path;
+        if (model.role() != WeightRole::Matrix) return;
+        std::vector<float> a(weight->elements()), b(a.size());
+        weight->decode(0, a.size(), a.data()), model.decode(0, b.size(), b.data());
+        (step == 0 ? first : last)[path] = cosine(a, b);
+      });
+    }
+    EXPECT_EQ(last.size(), 3u);
+    for (const auto& [path, c] : last) {
+      EXPECT_GT(c, 0.95) << dtype << " " << path;
+      EXPECT_LT(first[path], 0.9) << dtype << " " << path;
+    }
+  }
+}
+
+// L-07: a step that fails at its last cell leaves no bit changed, in every mode.
+TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
+  for (const std::string mode : {"chain", "layerwise", "dtp"})
+    for (const bool undo : {false, true}) {
+      SCOPED_TRACE(mode + (undo ? " undo" : ""));
+      Network network = network_of({dense(6, 8), dense(8, 8, "tanh"), dense(8, 4)}, {5, 6});
+      TweenConfig config;
+      config.mode = mode, config.undo_velocities = undo, config.budget_threshold = 0, config.optimizer.name = "adam";
+      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 1000);
+      const auto step = [&](std::uint32_t i) {
+        EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
+        return session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.01);
+      };
+      LOOM_OK(step(0));
+      // Sums of order 1, products of the first cell beyond the largest float.
+      network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+        std::vector<float> v = random_values(path, w.elements());
+        if (path == "layers.0.weight")
+          for (float& value : v) value *= 3e-38f;
+        ASSERT_TRUE(w.set(std::span<const float>(v)));
+      });
+      for (float& value : x) value *= 1e38f;
+      const auto state = [&] {
+        Sha256 hash;
+        for (const TweenVelocity& part : session->state()) hash.update({static_cast<const std::byte*>(part.values.data), part.values.bytes()});
+        return to_hex(hash.finish()) + (session->optimizer() != nullptr ? std::to_string(session->optimizer()->steps()) : "");
+      };
+      const std::string weights = hash_of(network), before = state();
+      const auto failed = step(1);
+      ASSERT_FALSE(failed);
+      EXPECT_EQ(failed.error().code, Code::NonFinite);
+      EXPECT_NE(failed.error().message.find("layers.0"), std::string::npos) << failed.error().message;
+      EXPECT_EQ(hash_of(network), weights);
+      if (undo || mode == "dtp") {
+        EXPECT_EQ(state(), before);
+      } else {  // cells 1 and 2 had taken theirs
+        for (const TweenVelocity& v : session->velocities())
+          for (std::size_t i = 0; i < v.values.cols && !v.path.starts_with("layers.0"); ++i) ASSERT_EQ(v.values.as<float>()[i], 0) << v.path;
+      }
+      x = random_values("x", 30);
+      LOOM_OK(step(2));
+      EXPECT_NE(hash_of(network), weights);
+    }
 }
 
 // G-75: no setting is without effect.
