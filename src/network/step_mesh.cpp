@@ -24,6 +24,9 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
+const void* nothing() { return reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64); }
+
 }  // namespace
 
 // The first error of a tick by state and cell, whichever thread met it when.
@@ -89,7 +92,9 @@ Result<void> StepMesh::plan_skips() {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
     visit_layers("", *network_->cell(i).layer, [&](const std::string&, Layer& layer) {
       const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
-      if (source != nullptr) skips_[source->slot] = 0;
+      if (source == nullptr) return;
+      skips_[source->slot] = 0;
+      skip_uses_.emplace_back(i, source->slot);
     });
   }
   for (std::size_t k = 0; k < skips_.size(); ++k) {
@@ -116,16 +121,15 @@ Result<void> StepMesh::plan_states() {
 
 // Runs every cell in a measuring arena: what scratch memory it takes, alone and with a backward pass behind it.
 Result<void> StepMesh::rehearse() {
-  // Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
-  const auto* const nothing = reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64);
-  std::vector<ConstView> sources;
-  for (std::size_t s = 0; s < network_->num_cell_sources(); ++s)
-    sources.push_back({nothing, cells_[network_->source_of_slot(s)].cell.output, element()});
+  std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
   std::size_t forward = 0, backward = 0;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (cells_[i].cell.starts && cells_[i].cell.operation != nullptr)
-      if (auto done = rehearse_cell(cells_[i], sources, forward, backward); !done) return at(network_->place_text(i), std::move(done).error());
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
+    auto done = rehearse_cell(cells_[i], sources, false, nullptr, forward);
+    if (done && options_.backward) done = rehearse_cell(cells_[i], sources, true, nullptr, backward);
+    if (!done) return at(network_->place_text(i), std::move(done).error());
+  }
   for (const Plan& plan : cells_) forward = std::max(forward, plan.input_bytes), backward = std::max(backward, plan.input_bytes + 2 * Buffer::kAlignment);
   for (int w = 0; w < pool_->threads(); ++w) {
     LOOM_TRY(Arena arena, Arena::create((w == 0 ? std::max(forward, backward) : forward) + Buffer::kAlignment));
@@ -143,28 +147,31 @@ Result<void> StepMesh::rehearse() {
   return {};
 }
 
-Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sources, std::size_t& forward, std::size_t& backward) {
-  const auto* const nothing = reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64);
+std::vector<ConstView> StepMesh::rehearsal_sources() const {
+  std::vector<ConstView> sources;
+  for (std::size_t s = 0; s < network_->num_cell_sources(); ++s)
+    sources.push_back({nothing(), cells_[network_->source_of_slot(s)].cell.output, element()});
+  return sources;
+}
+
+Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sources, bool keeps, const TweenRules* rules, std::size_t& peak) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
-  for (const bool training : {false, true})
-    for (const bool keeps : {false, true}) {
-      if (keeps && !options_.backward) continue;
-      Arena arena = Arena::measuring();
-      const Exec rehearsal{*alone_, *kernels_, arena, nullptr, Activations::int16};
-      Pass pass;
-      pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
-      if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_;
-      const View y = arena.view(cell.output, element());
-      if (!keeps) arena.view(cell.input, element());
-      run_forward(*cell.operation, rehearsal, pass, {nothing, cell.input, element()}, y);
-      if (keeps && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
-      if (keeps) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
-      tape_.clear();
-      if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
-      std::size_t& peak = keeps ? backward : forward;
-      peak = std::max(peak, arena.peak());
-    }
+  for (const bool training : {false, true}) {
+    Arena arena = Arena::measuring();
+    const Exec rehearsal{*alone_, *kernels_, arena, nullptr, Activations::int16};
+    Pass pass;
+    pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
+    if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_, pass.tween = rules;
+    const View y = arena.view(cell.output, element());
+    if (!keeps) arena.view(cell.input, element());
+    run_forward(*cell.operation, rehearsal, pass, {nothing(), cell.input, element()}, y);
+    if (keeps && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
+    if (keeps) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
+    tape_.clear();
+    if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
+    peak = std::max(peak, arena.peak());
+  }
   return {};
 }
 
@@ -205,6 +212,7 @@ Digest StepMesh::digest() const {
   }
   for (std::size_t k = 0; k < recurrent_.size(); ++k)
     if (recurrent_at_[k] != StepCell::kNone) shape(recurrent_[k].shape);
+  if (options_.keep_inputs) hash.update_u32(1);  // snapshots hold more
   return hash.finish();
 }
 
@@ -212,7 +220,7 @@ Result<StepState> StepMesh::create_state(DType) const {
   StepState s;
   s.mesh_ = this;
   LOOM_TRY(s.memory_, Buffer::create(state_bytes_));
-  const std::size_t slots = options_.history_capacity == 0 ? 0 : options_.history_capacity + 1;
+  const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0), slots = kept == 0 ? 0 : kept + 1;
   LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
   LOOM_TRY(s.history_, Buffer::create_sparse(history));
   s.present_.resize(cells_.size()), s.half_.resize(cells_.size()), s.wrote_.resize(cells_.size());
@@ -240,6 +248,7 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (options.capture && options_.history_capacity == 0) return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
   s.pending_ = false, s.captured_ = options.capture;
+  const bool keeps = options.capture || options_.keep_inputs;
   if (recurrent_bytes_ != 0) {
     std::memcpy(s.recurrent(s.recurrent_half_ ^ 1u), s.recurrent(s.recurrent_half_), recurrent_bytes_);
     s.point_recurrent();
@@ -249,7 +258,7 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
     const std::size_t cell = network_->source_of_slot(k);
     s.sources_[k] = {s.present_[cell] ? s.value(cell, s.half_[cell]) : zeros_.data(), cells_[cell].cell.output, element()};
   }
-  if (!options.capture) return {};
+  if (!keeps) return {};
   const std::size_t next = (s.newest_ + 1) % s.ticks_.size();
   s.ticks_[next] = {s.step_count_, options.training};
   std::byte* const slot = s.slot(next);
@@ -325,7 +334,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   const Pass pass = pass_of(s, options);
   const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
   const auto run = [&](const Exec& exec, std::size_t cell) {
-    run_cell(exec, pass, s, cell, options.capture);
+    run_cell(exec, pass, s, cell, options.capture || options_.keep_inputs);
     failure.note(exec, 0, cell);
   };
   if (watch_ != nullptr || pool_->threads() == 1) {
@@ -355,12 +364,9 @@ void StepMesh::advance(StepState& s) const {
   s.recurrent_half_ ^= 1u;
   std::swap(s.metas_, s.pending_metas_);
   if (s.port_ == StepState::Port::Pulse) s.port_ = StepState::Port::Absent;
-  if (s.captured_) {
-    s.newest_ = (s.newest_ + 1) % s.ticks_.size();
-    s.count_ = std::min(s.count_ + 1, options_.history_capacity);
-  } else {
-    s.count_ = 0;
-  }
+  s.kept_ = s.captured_ || options_.keep_inputs;
+  if (s.kept_) s.newest_ = (s.newest_ + 1) % s.ticks_.size();
+  s.count_ = s.captured_ ? std::min(s.count_ + 1, options_.history_capacity) : 0;
   ++s.step_count_;
   s.pending_ = false;
 }
@@ -398,7 +404,7 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
         const Pass pass = pass_of(*states[n], options);
         for (std::size_t i = 0; i < cells_.size(); ++i) {
           if (!cells_[i].cell.starts) continue;
-          run_cell(alone, pass, *states[n], i, options.capture);
+          run_cell(alone, pass, *states[n], i, options.capture || options_.keep_inputs);
           failure.note(alone, n, i);
         }
       }

@@ -157,6 +157,7 @@ std::byte* StepState::recurrent(std::size_t half) const {
   return port() + mesh_->port_bytes_ + 2 * mesh_->value_bytes_ + half * mesh_->recurrent_bytes_;
 }
 std::byte* StepState::slot(std::size_t index) const { return const_cast<std::byte*>(history_.data()) + index * mesh_->slot_bytes_; }
+bool StepState::pending_slot() const { return pending_ && (captured_ || mesh_->options_.keep_inputs); }
 std::size_t StepState::ring_index(std::size_t back) const { return (newest_ + ticks_.size() - back) % ticks_.size(); }
 
 // Layers write the half that the pending tick makes.
@@ -201,7 +202,7 @@ void StepState::reset() {
   if (mesh_->recurrent_bytes_ != 0) std::memset(recurrent(0), 0, 2 * mesh_->recurrent_bytes_);
   recurrent_half_ = 0;
   metas_ = pending_metas_ = mesh_->metas_;
-  step_count_ = 0, pending_ = captured_ = false, count_ = 0;
+  step_count_ = 0, pending_ = captured_ = kept_ = false, count_ = 0;
   newest_ = ticks_.empty() ? 0 : ticks_.size() - 1;
 }
 
@@ -215,8 +216,8 @@ Result<void> StepState::restore(const StepState& from) {
   if (from.mesh_ != mesh_) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (&from == this) return {};
   std::memcpy(port(), from.port(), mesh_->state_bytes_);
-  const std::size_t slots = from.count_ + (from.pending_ && from.captured_ ? 1 : 0);
-  const std::size_t last = from.newest_ + (slots > from.count_ ? 1 : 0);
+  const std::size_t slots = from.used_slots() + (from.pending_slot() ? 1 : 0);
+  const std::size_t last = from.newest_ + (from.pending_slot() ? 1 : 0);
   for (std::size_t b = 0; b < slots; ++b) {
     const std::size_t index = (last + ticks_.size() - b) % ticks_.size();
     std::memcpy(slot(index), from.slot(index), mesh_->slot_bytes_);
@@ -225,7 +226,7 @@ Result<void> StepState::restore(const StepState& from) {
   port_ = from.port_, recurrent_half_ = from.recurrent_half_;
   present_ = from.present_, half_ = from.half_, wrote_ = from.wrote_, gate_losses_ = from.gate_losses_;
   metas_ = from.metas_, pending_metas_ = from.pending_metas_, ticks_ = from.ticks_;
-  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, newest_ = from.newest_, count_ = from.count_;
+  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, kept_ = from.kept_, newest_ = from.newest_, count_ = from.count_;
   return {};
 }
 
@@ -288,7 +289,7 @@ void StepState::visit(Archive& archive) {
   archive.flag(pending);
   pending_ = pending != 0;
   if (pending_) {
-    archive.flag(captured, ticks_.empty() ? 0 : 1);
+    archive.flag(captured, mesh_->options_.history_capacity == 0 ? 0 : 1);
     captured_ = captured != 0;
     visit_values(archive, wrote_, 1);
     visit_recurrent(archive, recurrent(recurrent_half_ ^ 1u));
@@ -296,9 +297,14 @@ void StepState::visit(Archive& archive) {
   }
   std::uint64_t count = count_;
   archive.number(count, mesh_->options_.history_capacity);
-  if constexpr (Archive::kReads) count_ = static_cast<std::size_t>(count), newest_ = count_ == 0 ? newest_ : count_ - 1;
-  for (std::size_t b = count_; b-- > 0 && archive.ok();) visit_slot(archive, ring_index(b));
-  if (pending_ && captured_ && archive.ok()) visit_slot(archive, (newest_ + 1) % ticks_.size());
+  std::uint8_t kept = kept_;
+  if (mesh_->options_.keep_inputs) archive.flag(kept);
+  if constexpr (Archive::kReads) {
+    count_ = static_cast<std::size_t>(count), kept_ = kept != 0 || count_ != 0;
+    newest_ = used_slots() == 0 ? newest_ : used_slots() - 1;
+  }
+  for (std::size_t b = used_slots(); b-- > 0 && archive.ok();) visit_slot(archive, ring_index(b));
+  if (pending_slot() && archive.ok()) visit_slot(archive, (newest_ + 1) % ticks_.size());
 }
 
 Digest StepState::hash() const {

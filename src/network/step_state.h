@@ -70,6 +70,9 @@ class StepState {
   std::byte* port() const { return const_cast<std::byte*>(memory_.data()); }
   std::byte* recurrent(std::size_t half) const;
   std::byte* slot(std::size_t index) const;
+  // Slots that hold something: of ticks so far, and of the pending one.
+  std::size_t used_slots() const { return count_ != 0 ? count_ : kept_ ? 1 : 0; }
+  bool pending_slot() const;
   // Of the tick `back` ticks ago: 0 is the last one.
   std::size_t ring_index(std::size_t back) const;
   void point_recurrent();
@@ -86,7 +89,7 @@ class StepState {
   std::vector<double> gate_losses_;                   // by cell
   std::vector<ConstView> sources_;                    // what links and skips read in this tick
   std::uint64_t step_count_ = 0;
-  bool pending_ = false, captured_ = false;
+  bool pending_ = false, captured_ = false, kept_ = false;  // kept_: the newest slot holds the last tick, captured or not
   std::vector<Tick> ticks_;                           // ring
   std::size_t newest_ = 0, count_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "learning/names.h"
 #include "learning/tween/tween_feedback.h"
 #include "layers/link/link.h"
+#include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 #include "ops/scalar_sums.h"
@@ -38,6 +39,16 @@ Result<void> check(const TweenConfig& c) {
   return {};
 }
 
+// The sum is not 0 exactly when a value is no finite number.
+template <class T>
+bool all_finite(const T* values, std::size_t n) {
+  T lanes[16] = {};
+  for (std::size_t k = 0; k < n; ++k) lanes[k % 16] += values[k] * T{0};
+  T sum = 0;
+  for (const T lane : lanes) sum += lane;
+  return sum == 0;
+}
+
 }  // namespace
 
 class TweenSession::Watch final : public LayerWatch {
@@ -50,7 +61,11 @@ class TweenSession::Watch final : public LayerWatch {
   TweenSession& session_;
 };
 
+TweenSession::TweenSession() = default;
 TweenSession::~TweenSession() = default;
+
+Exec TweenSession::work() { return mesh_ != nullptr ? mesh_->exec_with(arena_) : session_->exec_with(arena_); }
+Gradients& TweenSession::collected() { return mesh_ != nullptr ? mesh_gradients_ : session_->gradients(); }
 
 Result<void> TweenSession::set_rules() {
   LOOM_TRY_VOID(check(config_));
@@ -167,7 +182,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   }
   arena_.rewind(0);
   const View gap{gap_memory_.data(), output_.shape, output_.element};
-  const Exec exec = session_->exec_with(arena_);
+  const Exec exec = work();
   LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};
   LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
   loss_ = value.value;
@@ -210,8 +225,9 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const
   const LayerState& state = layers_[use.layer];
   if (is_cell) --current_;
   if (dtp_) return measure(u, dy);  // the optimiser takes all weights at once
-  std::vector<const void*> products;
-  for (const Weight* w : state.named) products.push_back(session_->gradients().written(*w) ? session_->gradients().of(*w) : nullptr);
+  std::vector<const void*>& products = products_;
+  products.clear();
+  for (const Weight* w : state.named) products.push_back(collected().written(*w) ? collected().of(*w) : nullptr);
   if (fused_) {
     measure(u, dy);
     if (auto finite = check_products(u, products); !finite) return void(error_ = std::move(finite).error());
@@ -224,7 +240,7 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const
     use.gap = held(dy.data, dy.shape.elements() * bytes_of(dy.element)), use.gap_shape = dy.shape;
     for (std::size_t i = 0; i < products.size(); ++i) use.products.push_back(held(products[i], state.named[i]->elements() * bytes_of(dy.element)));
   }
-  for (const Weight* w : state.named) session_->gradients().clear(*w);
+  for (const Weight* w : state.named) collected().clear(*w);
 }
 
 // W-40, W-41. In chain mode a hidden target lies gradient_scale along the gradient, within the clamp.
@@ -232,7 +248,7 @@ void TweenSession::measure(std::size_t u, const ConstView& gap) {
   TweenUse& to = metrics_[u];
   const bool is_output = to.is_cell && to.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
   const ConstView& y = uses_[u].y;
-  const Agreement a = agreement(session_->exec_with(arena_), y, gap, scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0);
+  const Agreement a = agreement(work(), y, gap, scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0);
   to.budget = a.budget();
   to.gap = std::sqrt(a.gap / static_cast<double>(y.shape.elements()));
   to.skipped = to.budget < config_.budget_threshold;
@@ -255,15 +271,8 @@ Result<void> TweenSession::check_products(std::size_t u, std::span<const void* c
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (products[i] == nullptr) continue;
     const std::size_t n = state.named[i]->elements();
-    // Something is not finite exactly when this is not.
-    const double zero = with_element(output_.element, [&]<class T>() {
-      T lanes[16] = {};
-      for (std::size_t k = 0; k < n; ++k) lanes[k % 16] += static_cast<const T*>(products[i])[k] * T{0};
-      T sum = 0;
-      for (const T lane : lanes) sum += lane;
-      return static_cast<double>(sum);
-    });
-    if (zero != 0 || !std::isfinite(metrics_[u].gap))
+    const bool finite = with_element(output_.element, [&]<class T>() { return all_finite(static_cast<const T*>(products[i]), n); });
+    if (!finite || !std::isfinite(metrics_[u].gap))
       return fail(Code::NonFinite, "tween: {}: the update of {} is not finite", state.path, state.named[i]->name());
   }
   return {};
@@ -290,7 +299,7 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
         T* const sum = reinterpret_cast<T*>(weight.pending.data());
         const G* const g = static_cast<const G*>(products[i]);
         const bool first = !weight.moves;
-        for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
+        for_elements(work(), n, [&](std::size_t at, std::size_t count) {
           for (std::size_t k = at; k < at + count; ++k)
             sum[k] = snap_one((first ? T{0} : sum[k]) + snap_one(static_cast<T>(factor) * static_cast<T>(g[k])));
         });
@@ -328,7 +337,7 @@ double TweenSession::update(WeightState& weight, const void* products, double fa
     T *const v = reinterpret_cast<T*>(weight.memory.data()), *const to = reinterpret_cast<T*>(next_.data());
     const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
     const T limit = static_cast<T>(weight.limit);
-    for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
+    for_elements(work(), n, [&](std::size_t at, std::size_t count) {
       for (std::size_t i = at; i < at + count; ++i) {
         v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
         const T next = snap_one(from[i] + v[i]);
@@ -339,8 +348,10 @@ double TweenSession::update(WeightState& weight, const void* products, double fa
     double squares = 0;
     for (std::size_t piece = 0; piece < pieces; ++piece) squares += norms[piece];
     if (squares == 0) return 0.0;
-    if (auto set = w.set(std::span<const T>(to, n)); !set)
-      error_ = Error{set.error().code, "tween: " + velocities_[weight.velocity].path + ": " + set.error().message};
+    const auto fails = [&](Code code, const std::string& why) { error_ = Error{code, "tween: " + velocities_[weight.velocity].path + ": " + why}; };
+    if (!all_finite(to, n)) return fails(Code::NonFinite, "its next values are not finite"), 0.0;
+    std::memcpy(w.master_for_update().data, to, n * sizeof(T));
+    if (auto set = w.commit_update(work().pool); !set) fails(set.error().code, set.error().message);
     return std::sqrt(squares);
   };
   return with_element(master, [&]<class T>() {

@@ -83,6 +83,8 @@ struct TweenVelocity {
   Tensor values;     // [1, elements] in the master's type; a checkpoint is read into it
 };
 
+class MeshTween;
+class StepMesh;
 class TweenFeedback;
 
 class TweenSession {
@@ -122,6 +124,7 @@ class TweenSession {
   std::size_t bytes() const;
 
  private:
+  friend class MeshTween;  // runs the cells of a step mesh in place of a session's
   class Watch;
   struct LayerState {
     std::string path;
@@ -151,7 +154,10 @@ class TweenSession {
   };
   enum class Stage { None, Forward, Targets, Budgets };
 
-  TweenSession() = default;
+  TweenSession();
+  // Threads and kernels with our own memory; where the products of a layer's weights come together.
+  Exec work();
+  Gradients& collected();
   Result<void> set_rules();
   Result<void> prepare_dtp();
   Result<void> optimise();
@@ -176,6 +182,9 @@ class TweenSession {
   std::unique_ptr<TweenFeedback> feedback_;
   std::optional<Optimizer> optimizer_;
   std::unique_ptr<NetworkSession> session_;
+  StepMesh* mesh_ = nullptr;         // of a MeshTween, which has no session
+  Gradients mesh_gradients_;
+  std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
   Buffer gap_memory_, next_, norms_;           // output gap; a weight's next values and parts of the norm of its move
