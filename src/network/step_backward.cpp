@@ -77,7 +77,7 @@ void StepMesh::add_gradient(const Exec& exec, std::size_t half, std::size_t cell
 }
 
 Result<void> StepMesh::check_gradients(const StepState& s, std::span<const StepGradient> gradients) const {
-  if (!options_.backward || s.mesh_ != this) return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
+  if (!options_.backward || s.mesh_ != this || s.is_void()) return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
   if (s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   for (const StepGradient& g : gradients) {
     if (g.cell >= cells_.size()) return fail(Code::OutOfRange, "cell {} of {}", g.cell, cells_.size());
@@ -104,6 +104,7 @@ Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<co
 Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients,
                                   StepCarrier& carrier) {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (!carries_ || *carries_ != rules) return fail(Code::InvalidState, "gaps are carried after prepare_carry() for the same rules");
   if (ticks != 0 && s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   if (!s.kept_) return fail(Code::InvalidState, "target propagation follows a tick");

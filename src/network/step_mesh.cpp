@@ -216,9 +216,45 @@ Digest StepMesh::digest() const {
   return hash.finish();
 }
 
+void StepMesh::forget_plan() {
+  cells_.clear(), large_.clear(), small_.clear(), parts_.clear(), arenas_.clear(), skips_.clear(), skip_uses_.clear();
+  recurrent_.clear(), recurrent_at_.clear(), metas_.clear(), d_sources_.clear(), d_known_.clear(), d_count_.clear(), port_gradients_.clear();
+  port_bytes_ = value_bytes_ = recurrent_bytes_ = state_bytes_ = slot_bytes_ = slot_recurrent_ = 0;
+  carries_.reset();
+}
+
+Result<void> StepMesh::adopt(std::span<StepState* const> states) {
+  for (const StepState* s : states)
+    if (s->mesh_ != this || s->is_void()) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  const std::vector<Plan> before = cells_;
+  const std::size_t ports = port_bytes_, values = value_bytes_;
+  forget_plan();
+  ++plan_;
+  if (!network_->prepared_for_steps()) return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
+  if (auto planned = plan(); !planned) return forget_plan(), planned;
+  if (before.size() != cells_.size() || ports != port_bytes_) return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
+  for (StepState* s : states) {
+    LOOM_TRY(StepState next, create_state());
+    std::memcpy(next.port(), s->port(), port_bytes_);
+    next.port_ = s->port_, next.step_count_ = s->step_count_, next.gate_losses_ = s->gate_losses_;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (!s->present_[i] || !before[i].cell.starts || !cells_[i].cell.starts || !(before[i].cell.output == cells_[i].cell.output)) continue;
+      std::memcpy(next.value(i, 0), s->port() + ports + s->half_[i] * values + before[i].value, cells_[i].bytes);
+      next.present_[i] = 1;
+    }
+    for (MetaState& meta : next.metas_)
+      if (const auto kept = std::ranges::find_if(s->metas_, [&](const MetaState& m) { return m.planned && m.site == meta.site; });
+          meta.planned && kept != s->metas_.end())
+        meta = *kept;
+    *s = std::move(next);
+  }
+  return {};
+}
+
 Result<StepState> StepMesh::create_state(DType) const {
+  if (cells_.empty()) return fail(Code::InvalidState, "the step mesh could not adopt its network");
   StepState s;
-  s.mesh_ = this;
+  s.mesh_ = this, s.plan_ = plan_;
   LOOM_TRY(s.memory_, Buffer::create(state_bytes_));
   const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0), slots = kept == 0 ? 0 : kept + 1;
   LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
@@ -246,6 +282,7 @@ Pass StepMesh::pass_of(StepState& s, const StepOptions& options) const {
 // What the pending tick starts from: copies of what it changes, views of what it reads; a captured one notes both.
 Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (options.capture && options_.history_capacity == 0) return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
   s.pending_ = false, s.captured_ = options.capture;
   const bool keeps = options.capture || options_.keep_inputs;
@@ -353,7 +390,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
 }
 
 Result<void> StepMesh::commit(StepState& s) {
-  if (s.mesh_ != this || !s.pending_) return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
+  if (s.mesh_ != this || s.is_void() || !s.pending_) return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
   advance(s);
   return {};
 }

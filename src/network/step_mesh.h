@@ -46,6 +46,10 @@ class StepMesh {
   static Result<std::unique_ptr<StepMesh>> create(const Network& network, const StepMeshOptions& options = {});
   // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored (M-01).
   Result<StepState> create_state(DType dtype = DType::float32) const;
+  // The network was prepared anew with other layers (network/meta.h): plans again. Outputs of the cells whose shape stayed, ports, step
+  // counts and what metacognition layers remember go on in these states; recurrent states start again, captured ticks and a pending one
+  // are dropped, gradients are 0, and a MeshTween is created anew. All other states of the mesh are void. After an error the mesh is too.
+  Result<void> adopt(std::span<StepState* const> states);
 
   // forward_tick() and commit(); returns the nanoseconds it took, a measurement.
   Result<std::int64_t> step(StepState& state, const StepOptions& options = {});
@@ -112,6 +116,7 @@ class StepMesh {
 
   StepMesh() = default;
   Result<void> plan();
+  void forget_plan();
   Result<void> plan_skips();
   Result<void> plan_states();
   Result<void> rehearse();
@@ -138,6 +143,7 @@ class StepMesh {
   StepMeshOptions options_;
   std::unique_ptr<ThreadPool> pool_, alone_;   // `alone_` has no workers: for cells that one thread takes whole
   const KernelTable* kernels_ = nullptr;
+  std::uint64_t plan_ = 1;                     // grows with every adopt()
   std::vector<Plan> cells_;
   std::vector<std::size_t> large_;             // cells that threads share
   std::vector<std::size_t> small_, parts_;     // cells that one thread takes whole; where each part of them ends

@@ -157,6 +157,7 @@ std::byte* StepState::recurrent(std::size_t half) const {
   return port() + mesh_->port_bytes_ + 2 * mesh_->value_bytes_ + half * mesh_->recurrent_bytes_;
 }
 std::byte* StepState::slot(std::size_t index) const { return const_cast<std::byte*>(history_.data()) + index * mesh_->slot_bytes_; }
+bool StepState::is_void() const { return plan_ != mesh_->plan_; }
 bool StepState::pending_slot() const { return pending_ && (captured_ || mesh_->options_.keep_inputs); }
 std::size_t StepState::ring_index(std::size_t back) const { return (newest_ + ticks_.size() - back) % ticks_.size(); }
 
@@ -173,6 +174,7 @@ void StepState::point_recurrent() {
 }
 
 Result<void> StepState::set_input(const ConstView& x, bool hold) {
+  if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (x.element != mesh_->element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
                 mesh_->element() == Element::f64 ? "f64" : "f32");
@@ -184,6 +186,7 @@ Result<void> StepState::set_input(const ConstView& x, bool hold) {
 }
 
 Result<ConstView> StepState::output(std::size_t cell) const {
+  if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (cell >= present_.size()) return fail(Code::OutOfRange, "cell {} of {}", cell, present_.size());
   if (!present_[cell]) return fail(Code::NoValue, "{} has no output after {} ticks", mesh_->network().place_text(cell), step_count_);
   return ConstView{value(cell, half_[cell]), mesh_->cells_[cell].cell.output, mesh_->element()};
@@ -196,6 +199,7 @@ double StepState::gate_loss() const {
 }
 
 void StepState::reset() {
+  if (is_void()) return;
   port_ = Port::Absent;
   std::ranges::fill(present_, std::uint8_t{0}), std::ranges::fill(wrote_, std::uint8_t{0});
   std::ranges::fill(gate_losses_, 0.0);
@@ -213,6 +217,7 @@ Result<StepState> StepState::fork() const {
 }
 
 Result<void> StepState::restore(const StepState& from) {
+  if (is_void() || from.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (from.mesh_ != mesh_) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (&from == this) return {};
   std::memcpy(port(), from.port(), mesh_->state_bytes_);
@@ -308,12 +313,14 @@ void StepState::visit(Archive& archive) {
 }
 
 Digest StepState::hash() const {
+  if (is_void()) return {};
   Hasher archive;
   const_cast<StepState*>(this)->visit(archive);  // an archive that does not read changes nothing
   return archive.hash.finish();
 }
 
 std::vector<std::byte> StepState::snapshot() const {
+  if (is_void()) return {};
   Writer archive;
   for (const char c : kMagic) archive.out.push_back(std::byte(c));
   std::uint64_t version = kVersion;
@@ -329,6 +336,7 @@ std::vector<std::byte> StepState::snapshot() const {
 }
 
 Result<void> StepState::restore(std::span<const std::byte> snapshot) {
+  if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   reset();
   constexpr std::size_t kHead = kMagic.size() + 8, kSum = sizeof(Digest);
   if (snapshot.size() < kHead + 2 * kSum || std::memcmp(snapshot.data(), kMagic.data(), kMagic.size()) != 0)

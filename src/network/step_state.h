@@ -33,6 +33,10 @@ class StepState {
   // A tick was computed and waits for commit().
   bool pending() const { return pending_; }
   const StepMesh& mesh() const { return *mesh_; }
+  // What metacognition layers remember, by state slot.
+  std::span<MetaState> metas() { return metas_; }
+  // The mesh has adopted a changed network without this state: InvalidState wherever it is used, an empty snapshot, a hash of zeros.
+  bool is_void() const;
 
   // Everything as it was at the start: no input, no outputs, no history, step 0.
   void reset();
@@ -78,6 +82,7 @@ class StepState {
   void point_recurrent();
 
   const StepMesh* mesh_ = nullptr;
+  std::uint64_t plan_ = 0;  // of the mesh, that it was made for
   Buffer memory_;    // the port, two halves of values, two halves of recurrent states
   Buffer history_;   // slots, one more than the capacity: the pending tick drops none
   Port port_ = Port::Absent;
