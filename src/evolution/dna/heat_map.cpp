@@ -121,7 +121,7 @@ Result<std::string> drift_map_svg(const DriftRecord& record, const std::string& 
   std::vector<std::string> labels;
   for (std::size_t k = 0; k < rows; ++k) {
     const std::string label = drift.keys[k] + " " + record.kinds[k];
-    labels.push_back(escaped(label)), longest = std::max(longest, std::min<std::size_t>(60, label.size()));
+    labels.push_back(html_text(shortened(label, 60))), longest = std::max(longest, std::min<std::size_t>(60, label.size()));
   }
   const double left = 34 + static_cast<double>(longest) * font * 0.62, top = 104, gap = 14, total_width = std::max(width_of, 30.0);
   const double grid_width = width_of * static_cast<double>(columns), grid_height = height_of * static_cast<double>(rows), total_at = left + grid_width + gap;
@@ -141,7 +141,7 @@ Result<std::string> drift_map_svg(const DriftRecord& record, const std::string& 
                        x, y, w, height_of, strength_colour(strength_of(drift_there)), title, drift_there);
   };
   text(20, 30, 16, "#1d2433", "start", "Drift of layers", true);
-  text(20, 52, 12, "#4a5468", "start", escaped(name));
+  text(20, 52, 12, "#4a5468", "start", html_text(shortened(name, 60)));
   text(20, 70, 12, "#4a5468", "start", fmt::format("1 - similarity to the epoch before; {} epochs, {} logic shifts", epochs, events));
   const std::size_t every = std::max<std::size_t>(1, (columns * 30 + static_cast<std::size_t>(grid_width) - 1) / static_cast<std::size_t>(grid_width));
   for (std::size_t c = 0; c < columns; c += every)
