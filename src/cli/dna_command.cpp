@@ -1,8 +1,9 @@
-// dna: two networks compared layer by layer.
+// dna: two networks compared layer by layer, or what a training did to its own.
 
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/dna_recorder.h"
 #include "core/file.h"
 #include "evolution/dna/dna.h"
 #include "io/network_file.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct DnaFlags {
   CommonOptions common;
-  std::string a, b, svg;
+  std::string a, b, svg, journal;
   std::vector<std::string> more;
   bool nested = false, lenient = false;
 };
@@ -85,7 +86,82 @@ Result<int> run_drift(const DnaFlags& o) {
   return kOk;
 }
 
+// Epochs that a table of so many columns shows: the first, the last, and what lies evenly between.
+std::vector<std::size_t> shown_epochs(std::size_t epochs) {
+  constexpr std::size_t kColumns = 8;
+  std::vector<std::size_t> out;
+  const std::size_t n = std::min(epochs, kColumns);
+  for (std::size_t c = 0; c < n; ++c) out.push_back(n == 1 ? epochs : 1 + c * (epochs - 1) / (n - 1));
+  return out;
+}
+
+Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
+  Json out = Json::array();
+  for (std::size_t e = 0; e < by_epoch.size(); ++e)
+    for (const LogicShift& s : by_epoch[e]) out.push_back({{"epoch", e}, {"source", s.source}, {"target", s.target}, {"overlap", s.overlap}});
+  return out;
+}
+
+// What a shift is worth telling: all since the epoch before; of those since the start the epoch in which they begin.
+void print_events(const DriftRecord& record) {
+  for (std::size_t e = 1; e < record.since_previous.size(); ++e) {
+    for (const LogicShift& s : record.since_previous[e])
+      std::printf("epoch %zu: logic shift: %s is now what %s was an epoch before (%.6f)\n", e, s.target.c_str(), s.source.c_str(), s.overlap);
+    for (const LogicShift& s : record.since_first[e]) {
+      const auto& before = record.since_first[e - 1];
+      const bool is_new = std::ranges::none_of(before, [&](const LogicShift& old) { return old.source == s.source && old.target == s.target; });
+      if (is_new) std::printf("epoch %zu: logic shift: %s is now what %s was at the start (%.6f)\n", e, s.target.c_str(), s.source.c_str(), s.overlap);
+    }
+  }
+}
+
+Result<int> run_journal(const DnaFlags& o) {
+  LOOM_TRY(const DriftRecord record, read_drift(o.journal));
+  const DnaDrift& drift = record.drift;
+  const std::size_t epochs = drift.from_first.size() - 1;
+  if (!o.svg.empty()) {
+    LOOM_TRY(const std::string picture, drift_map_svg(record, o.journal));
+    LOOM_TRY_VOID(write_file_atomically(o.svg, std::as_bytes(std::span(picture))));
+  }
+  if (o.common.json) {
+    print_json(Json{{"run", o.journal},
+                    {"epochs", epochs},
+                    {"layers", drift.keys},
+                    {"kinds", record.kinds},
+                    {"from_first", drift.from_first},
+                    {"from_previous", drift.from_previous},
+                    {"shifts_since_first", shifts_json(record.since_first)},
+                    {"shifts_since_previous", shifts_json(record.since_previous)}});
+    return kOk;
+  }
+  if (epochs == 0) {
+    std::printf("no epoch has ended yet\n");
+    return kOk;
+  }
+  std::size_t widest = 5, kinds = 4, shifts = 0;
+  for (const std::string& key : drift.keys) widest = std::max(widest, key.size());
+  for (const std::string& kind : record.kinds) kinds = std::max(kinds, kind.size());
+  for (const auto& all : record.since_previous) shifts += all.size();
+  std::printf("1 - similarity to the epoch before; in all: to the start\n%-*s  %-*s", static_cast<int>(widest), "layer", static_cast<int>(kinds), "kind");
+  const auto shown = shown_epochs(epochs);
+  for (const std::size_t e : shown) std::printf("  %9s", fmt::format("epoch {}", e).c_str());
+  std::printf("  %9s\n", "in all");
+  for (std::size_t k = 0; k < drift.keys.size(); ++k) {
+    std::printf("%-*s  %-*s", static_cast<int>(widest), drift.keys[k].c_str(), static_cast<int>(kinds), record.kinds[k].c_str());
+    for (const std::size_t e : shown) std::printf("  %9.2e", drift.from_previous[e][k]);
+    std::printf("  %9.2e\n", drift.from_first[epochs][k]);
+  }
+  print_events(record);
+  std::printf("%zu epochs, %zu layers, %zu logic shifts from one epoch to the next\n", epochs, drift.keys.size(), shifts);
+  return kOk;
+}
+
 Result<int> run_dna(const DnaFlags& o) {
+  if (!o.journal.empty()) {
+    if (!o.a.empty()) return fail(Code::InvalidArgument, "--journal reads a run's own record: no other networks beside it");
+    return run_journal(o);
+  }
+  if (o.b.empty()) return fail(Code::InvalidArgument, "two networks, or --journal RUN, expected");
   if (!o.more.empty()) {
     if (!o.svg.empty()) return fail(Code::InvalidArgument, "--svg draws two networks, {} were given", o.more.size() + 2);
     return run_drift(o);
@@ -108,10 +184,11 @@ Result<int> run_dna(const DnaFlags& o) {
 
 Run dna_command(CLI::App& app) {
   auto o = std::make_shared<DnaFlags>();
-  app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("B", o->b, "The other")->required();
+  app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity");
+  app.add_option("B", o->b, "The other");
   app.add_option("MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
-  app.add_option("--svg", o->svg, "A picture of all similarities to write");
+  app.add_option("--journal", o->journal, "Folder of a training: how each layer drifts from epoch to epoch, and layers that become what others were");
+  app.add_option("--svg", o->svg, "A picture to write: all similarities, or with --journal layers by epochs");
   app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

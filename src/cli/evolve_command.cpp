@@ -142,7 +142,9 @@ class EvolveRun {
     if (!config) return at(o_.config, std::move(config).error());
     config_ = std::move(*config);
     if (o_.generations != 0) config_.generations = o_.generations;
-    LOOM_TRY(task_, task_of(config_.task));
+    auto task = task_of(config_.task);
+    if (!task) return at(o_.config, std::move(task).error());
+    task_ = std::move(*task);
     if (config_.task.target) target_ = *config_.task.target;
     else target_ = task_->target();
     LOOM_TRY(const FitnessFunction fitness, fitness_of(*task_, config_.objectives));

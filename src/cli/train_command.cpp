@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/dna_recorder.h"
 #include "cli/train_view.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
@@ -105,6 +106,7 @@ Result<int> run_train(const TrainOptions& o) {
   options.machine = {{"cpu", cpu_name()},
                      {"isa", name(options.session.isa.value_or(best_isa()))},
                      {"loom", fmt::format("{} (numerics version {})", LOOM_VERSION, kNumericsVersion)}};
+  const bool keeps_dna = config->keep_dna;
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
   watch_interrupts(nullptr);
   if (!o.common.quiet) {
@@ -126,13 +128,16 @@ Result<int> run_train(const TrainOptions& o) {
       return {};
     });
   }
-  LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& p) -> Result<Continue> {
+  DnaRecorder dna(options.out);
+  LOOM_TRY(TrainResult result, run->run([&](const TrainProgress& p) -> Result<Continue> {
+    if (keeps_dna) dna.observe(p);
     if (!view) return reporter(p);
     view->observe(p);
     return interrupted() ? Continue::stop : Continue::yes;
   }));
   if (view) view->finish();
   const double seconds = seconds_since(start);
+  if (!dna.warning().empty()) result.warnings.push_back(dna.warning());
   if (!o.common.quiet)
     for (const std::string& warning : result.warnings) std::fprintf(stderr, "loom: warning: %s\n", printable_line(warning).c_str());
   if (o.common.json) {
@@ -172,9 +177,16 @@ Result<int> run_replay(const ReplayOptions& o) {
   silent.json = true;  // the bar alone
   Reporter reporter(silent, "replaying");
   const std::string journal = is_directory(o.journal) ? o.journal + "/journal.jsonl" : o.journal;
-  const auto report = replay(journal, o.folder, session, [&](const TrainProgress& p) { return reporter(p); });
+  const std::string record = std::filesystem::path(journal).replace_filename("dna.jsonl").string();
+  const bool has_dna = is_file(record);
+  DnaRecorder dna("");
+  const auto report = replay(journal, o.folder, session, [&](const TrainProgress& p) {
+    if (has_dna) dna.observe(p);
+    return reporter(p);
+  });
   if (!report && report.error().code == Code::Cancelled && interrupted()) return kInterrupted;
   if (!report) return tl::make_unexpected(report.error());
+  if (has_dna && dna.warning().empty()) LOOM_TRY_VOID(check_dna_lines(record, dna.lines()));
   if (o.common.json)
     print_json({{"lines", report->lines}, {"steps", report->steps}, {"hash", to_hex(report->hash)}, {"pass", true}});
   else

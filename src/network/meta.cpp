@@ -1,6 +1,8 @@
 #include "network/meta.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "layers/adapter.h"
 #include "network/spec.h"
@@ -16,14 +18,20 @@ struct Target {
   Shape input, output;
 };
 
+// Prepares the network as it was, and what its cells read then.
+struct Preparation {
+  std::function<Result<void>(Network&)> prepare;
+  std::function<Shape(const Network&, std::size_t)> input_of;
+};
+
 Result<Target> target_of(const Network& network, const MetaRule& rule, Metacognition& asking, std::size_t cell, const std::string& place,
-                         const MetaState& state, const Shape& input) {
+                         const MetaState& state, const Preparation& as) {
   if (rule.self_only) return Target{&asking, cell, place + ".meta_observed_layer", state.input, state.output};
   if (!(rule.param >= 0 && rule.param < 65536)) return fail(Code::OutOfRange, "cell (0,0,{},0) is outside the grid", rule.param);
   LOOM_TRY(const std::size_t index, network.index_of({0, 0, static_cast<std::size_t>(rule.param), 0}));
   Layer* layer = network.cell(index).layer.get();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
-  Target t{layer->as_metacognition(), index, Network::path(index), index == 0 ? input : network.shape_after(index - 1), network.shape_after(index)};
+  Target t{layer->as_metacognition(), index, Network::path(index), as.input_of(network, index), network.shape_after(index)};
   if (t.holder != nullptr) t.place += ".meta_observed_layer";
   return t;
 }
@@ -101,7 +109,7 @@ Result<LayerPtr> exchange(Network& network, const Target& target, LayerPtr layer
 }
 
 // Another layer in the target's place, if the network runs with it.
-Result<void> replace(Network& network, const MetaRule& rule, const Target& target, const Shape& input) {
+Result<void> replace(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
   const Layer& old = current(network, target);
   Json spec = spec_of(rule.command, rule.param, target.input, target.output);
   spec["dtype"] = std::string(name(old.common.encoding.dtype));
@@ -112,44 +120,46 @@ Result<void> replace(Network& network, const MetaRule& rule, const Target& targe
   if (!(out == target.output)) return fail(Code::ShapeMismatch, "{} gives {}, the shape {} stays", layer->kind(), out.text(), target.output.text());
   LOOM_TRY_VOID(initialise_weights(target.place, *layer, network.settings.seed));
   LOOM_TRY(LayerPtr before, exchange(network, target, std::move(layer)));
-  auto prepared = network.prepare(input);
+  auto prepared = as.prepare(network);
   if (prepared) return {};
   LOOM_TRY_VOID(exchange(network, target, std::move(before)));
-  LOOM_TRY_VOID(network.prepare(input));
+  LOOM_TRY_VOID(as.prepare(network));
   return prepared;
 }
 
-Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Shape& input) {
+Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
   if (rule.command == MetaCommand::Morph) return morph_layer(current(network, target), rule.param);
   if (rule.command == MetaCommand::Reset) return reset_dense(current(network, target));
-  return replace(network, rule, target, input);
+  return replace(network, rule, target, as);
 }
 
-}  // namespace
+struct Wish {
+  Metacognition* asking;
+  std::size_t cell, rule_index;
+  std::string place;
+  MetaRule rule;
+  MetaState state;
+};
 
-Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input) {
-  if (!session.runs(network)) return fail(Code::InvalidState, "the session runs another network");
-  struct Wish {
-    Metacognition* asking;
-    std::size_t cell;
-    std::string place;
-    MetaRule rule;
-    MetaState state;
-  };
-  std::vector<Wish> wishes;
+// What these states ask for, in order of execution and rule; they forget it.
+void take_wishes(const Network& network, std::span<MetaState> metas, std::vector<Wish>& wishes) {
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (!network.cell(i).layer) continue;
     visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
       Metacognition* const meta = layer.as_metacognition();
-      if (meta == nullptr || meta->slot() >= session.metas().size()) return;
-      MetaState& state = session.metas()[meta->slot()];
-      for (std::size_t r = 0; r < meta->rules().size(); ++r)
-        if (state.queued.test(r)) wishes.push_back({meta, i, place, meta->rules()[r], state});
+      if (meta == nullptr || meta->slot() >= metas.size()) return;
+      MetaState& state = metas[meta->slot()];
+      for (std::size_t r = 0; r < meta->rules().size(); ++r) {
+        const bool is_new = std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
+        if (state.queued.test(r) && is_new) wishes.push_back({meta, i, r, place, meta->rules()[r], state});
+      }
       state.queued.reset();
     });
   }
+}
+
+Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Preparation& as, bool& changed) {
   std::vector<MetaEvent> events;
-  bool changed = false;
   for (const Wish& wish : wishes) {
     MetaEvent event{wish.place, wish.rule.command, wish.rule.param, ""};
     // What an earlier command replaced may have held the one that asks.
@@ -159,8 +169,8 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& ses
         visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
     Result<void> done = is_there ? Result<void>() : Result<void>(fail(Code::NotFound, "the layer that asked is gone"));
     if (done) {
-      auto target = target_of(network, wish.rule, *wish.asking, wish.cell, wish.place, wish.state, input);
-      done = target ? apply(network, wish.rule, *target, input) : Result<void>(tl::make_unexpected(std::move(target).error()));
+      auto target = target_of(network, wish.rule, *wish.asking, wish.cell, wish.place, wish.state, as);
+      done = target ? apply(network, wish.rule, *target, as) : Result<void>(tl::make_unexpected(std::move(target).error()));
     }
     if (done)
       changed = true;
@@ -168,10 +178,37 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& ses
       event.refusal = std::move(done).error().message;
     events.push_back(std::move(event));
   }
-  if (changed) {
-    LOOM_TRY_VOID(network.prepare(input));
-    LOOM_TRY_VOID(session.adopt());
-  }
+  if (changed) LOOM_TRY_VOID(as.prepare(network));
+  return events;
+}
+
+}  // namespace
+
+Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input) {
+  if (!session.runs(network)) return fail(Code::InvalidState, "the session runs another network");
+  std::vector<Wish> wishes;
+  take_wishes(network, session.metas(), wishes);
+  const Preparation as{[&](Network& n) { return n.prepare(input); },
+                       [&](const Network& n, std::size_t cell) { return cell == 0 ? input : n.shape_after(cell - 1); }};
+  bool changed = false;
+  LOOM_TRY(auto events, grant(network, wishes, as, changed));
+  if (changed) LOOM_TRY_VOID(session.adopt());
+  return events;
+}
+
+Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std::span<StepState* const> states) {
+  if (&mesh.network() != &network) return fail(Code::InvalidState, "the step mesh runs another network");
+  for (const StepState* state : states)
+    if (&state->mesh() != &mesh || state->is_void() || state->pending()) return fail(Code::InvalidState, "commands are granted between two ticks of one step mesh");
+  std::vector<Wish> wishes;
+  for (StepState* state : states) take_wishes(network, state->metas(), wishes);
+  const Shape input = network.step_input();
+  // A layer that takes the place of a link that feeds reads the predecessor alone.
+  const Preparation as{[&](Network& n) { return n.prepare_steps(input); },
+                       [](const Network& n, std::size_t cell) { return n.step_cells()[cell].source; }};
+  bool changed = false;
+  LOOM_TRY(auto events, grant(network, wishes, as, changed));
+  if (changed) LOOM_TRY_VOID(mesh.adopt(states));
   return events;
 }
 

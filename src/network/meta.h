@@ -3,6 +3,7 @@
 
 #include "layers/metacognition/metacognition.h"
 #include "network/network_session.h"
+#include "network/step_mesh.h"
 
 namespace loom {
 
@@ -19,5 +20,10 @@ struct MetaEvent {
 // `input`, a shape of calls, and the session adopts it: gradients and recurrent states start again, histories and cooldowns stay.
 // InvalidState unless the session runs this network; no other session may run it meanwhile.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input);
+
+// The same between two ticks: what rules asked for in these states' ticks, in the order of the states, a rule that spoke in several of them
+// once. If anything changed, the network is prepared anew for steps and the mesh adopts it (StepMesh::adopt): these are all of its states.
+// InvalidState unless the mesh runs this network and no tick is pending.
+Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std::span<StepState* const> states);
 
 }  // namespace loom

@@ -286,5 +286,117 @@ TEST(Metacognition, L_153_hostile_settings_are_errors) {
   expect(meta("", R"({"type":"dense","input_height":3,"output_height":4})"), Code::ShapeMismatch, "/layers/0/meta_observed_layer");
 }
 
+// A watched cell, a ring behind it, and what a commit between ticks does to both.
+struct WatchedMesh {
+  std::unique_ptr<Network> network;
+  std::unique_ptr<StepMesh> mesh;
+  std::vector<StepState> states;
+  std::vector<StepState*> crowd;
+
+  explicit WatchedMesh(const std::string& command, int members = 1, int threads = 1) {
+    const std::string ring =
+        R"({"type":"dense","input_height":8,"output_height":4,"activation":"tanh","is_remote_link":true,"target_x":2,"link_mode":"feed","link_merge":"concat"})";
+    auto read = network_from_json(grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"cooldown":9,)" + command))) + "," + cell(1, ring) + "," +
+                                           cell(2, R"({"type":"dense","input_height":4,"output_height":4,"activation":"tanh"})"),
+                                       3));
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    network = std::make_unique<Network>(std::move(read->network));
+    EXPECT_TRUE(network->initialise());
+    const auto prepared = network->prepare_steps(Shape::of({2, 4}));
+    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+    mesh = StepMesh::create(*network, {.threads = threads, .history_capacity = 4, .backward = true}).value();
+    for (int n = 0; n < members; ++n) states.push_back(mesh->create_state().value());
+    for (std::size_t n = 0; n < states.size(); ++n) {
+      const std::vector<float> x = {1, -2, 3, -4, 5, 6, 7, static_cast<float>(n)};
+      EXPECT_TRUE(states[n].set_input({x.data(), Shape::of({2, 4})}));
+      crowd.push_back(&states[n]);
+    }
+  }
+  void tick(int n = 1) {
+    for (int t = 0; t < n; ++t) ASSERT_TRUE(mesh->step(crowd, {.capture = true}));
+  }
+  std::vector<MetaEvent> commit() {
+    auto events = commit_meta(*network, *mesh, crowd);
+    EXPECT_TRUE(events) << (events ? "" : events.error().message);
+    return events ? std::move(*events) : std::vector<MetaEvent>();
+  }
+  std::vector<float> out(std::size_t c) const {
+    const auto y = states[0].output(c);
+    EXPECT_TRUE(y) << (y ? "" : y.error().message);
+    return y ? std::vector<float>(y->as(), y->as() + 8) : std::vector<float>();
+  }
+};
+
+TEST(Metacognition, L_151_M_06_commands_of_ticks_are_granted_between_two_of_them) {
+  for (const std::string command : {R"("command":"reset")", R"("command":"rmsnorm")"}) {
+    WatchedMesh w(command), still(command);
+    w.tick(5), still.tick(5);
+    const auto before = w.out(0), ring = w.out(2);
+    EXPECT_TRUE(w.states[0].metas()[0].queued.any());
+    StepState left = w.mesh->create_state().value();
+    ASSERT_EQ(w.commit().size(), 1u);
+    EXPECT_EQ(w.network->cell(0).layer->as_metacognition()->observed().kind(), command == R"("command":"reset")" ? "dense" : "rmsnorm");
+    EXPECT_EQ(w.out(0), before) << "outputs of the last tick stay";
+    EXPECT_EQ(w.out(2), ring);
+    EXPECT_EQ(w.states[0].step_count(), 5u);
+    EXPECT_EQ(w.states[0].metas()[0].calls, 5u);
+    EXPECT_EQ(w.states[0].history(), 0u) << "ticks of other weights";
+    EXPECT_TRUE(w.commit().empty());
+    w.tick(), still.tick();
+    EXPECT_NE(w.out(0), still.out(0));
+    EXPECT_EQ(w.out(1), still.out(1)) << "cell 1 reads what was there";
+    w.tick(), still.tick();
+    EXPECT_NE(w.out(1), still.out(1));
+    const std::vector<float> dy(8, 1);
+    EXPECT_TRUE(w.mesh->backward(w.states[0], {dy.data(), Shape::of({2, 4})}));
+    // A state that nobody gave is void, not a danger.
+    EXPECT_TRUE(left.is_void());
+    EXPECT_EQ(left.output(0).error().code, Code::InvalidState);
+    EXPECT_EQ(left.set_input({dy.data(), Shape::of({2, 4})}).error().code, Code::InvalidState);
+    EXPECT_EQ(w.mesh->step(left).error().code, Code::InvalidState);
+    EXPECT_EQ(w.mesh->backward(left, {dy.data(), Shape::of({2, 4})}).error().code, Code::InvalidState);
+    EXPECT_EQ(left.restore(w.states[0]).error().code, Code::InvalidState);
+    EXPECT_EQ(w.states[0].restore(left).error().code, Code::InvalidState);
+    EXPECT_TRUE(left.snapshot().empty());
+    EXPECT_EQ(left.hash(), Digest{});
+    left.reset();
+  }
+}
+
+TEST(Metacognition, L_151_L_152_refused_commands_pending_ticks_and_other_networks) {
+  WatchedMesh w(R"("command":"cnn1")");  // sixteen filters do not fit
+  w.tick(3);
+  const Digest before = w.states[0].hash();
+  const auto events = w.commit();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_FALSE(events[0].refusal.empty());
+  EXPECT_NE(w.states[0].hash(), before) << "the wish is forgotten";
+  EXPECT_EQ(w.states[0].history(), 3u);
+  ASSERT_TRUE(w.mesh->forward_tick(w.states[0]));
+  EXPECT_EQ(commit_meta(*w.network, *w.mesh, w.crowd).error().code, Code::InvalidState);
+  WatchedMesh other(R"("command":"reset")");
+  EXPECT_EQ(commit_meta(*other.network, *w.mesh, w.crowd).error().code, Code::InvalidState);
+  EXPECT_EQ(commit_meta(*other.network, *other.mesh, w.crowd).error().code, Code::InvalidState);
+}
+
+TEST(Metacognition, L_151_M_12_crowds_ask_once_and_commits_give_the_same_hash_in_any_number_of_threads) {
+  for (const std::string command : {R"("command":"reset")", R"("command":"rmsnorm")", R"("command":"swiglu")"}) {
+    std::string expected;
+    for (const int threads : {1, 2, 3, 7}) {
+      WatchedMesh w(command, 5, threads);
+      std::string all;
+      for (int t = 0; t < 30; ++t) {
+        w.tick();
+        const auto events = w.commit();
+        EXPECT_EQ(events.size(), t % 10 == 0 ? 1u : 0u) << t;
+        for (const MetaEvent& e : events) all += e.place + e.refusal;
+      }
+      for (const StepState& s : w.states) all += to_hex(s.hash());
+      if (expected.empty()) expected = all;
+      EXPECT_EQ(all, expected) << command << " with " << threads;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace loom

@@ -1,5 +1,6 @@
 // Backpropagation through ticks (engine M-10): newest tick first, cells descending; what reaches a cell's input is added to the gradient of
-// its source in the tick before. Operations run again on their captured inputs, so a captured tick costs a copy, not a tape.
+// its source in the tick before. Operations run again on their captured inputs, so a captured tick costs a copy, not a tape. Gaps of
+// target propagation go the same way (M-11), or through the last tick alone.
 
 #include <algorithm>
 #include <cstring>
@@ -16,9 +17,14 @@ Result<void> StepMesh::allocate_backward() {
   std::vector<std::size_t> sizes;
   network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
   LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+  return allocate_way();
+}
+
+Result<void> StepMesh::allocate_way() {
+  const std::size_t ticks = std::max<std::size_t>(options_.history_capacity, 1);
   LOOM_TRY(const std::size_t both, checked_mul(value_bytes_, 2));
   LOOM_TRY(d_values_, Buffer::create(both));
-  LOOM_TRY(const std::size_t ports, checked_mul(port_bytes_, options_.history_capacity));
+  LOOM_TRY(const std::size_t ports, checked_mul(port_bytes_, ticks));
   LOOM_TRY(d_ports_, Buffer::create_sparse(ports));
   LOOM_TRY(recurrent_memory_, Buffer::create(recurrent_bytes_));
   for (std::size_t k = 0; k < recurrent_.size(); ++k) {
@@ -31,8 +37,30 @@ Result<void> StepMesh::allocate_backward() {
   }
   backward_metas_ = metas_;
   skipped_.resize(d_sources_.size());
-  d_known_.resize(2 * cells_.size());
-  port_gradients_.reserve(options_.history_capacity);
+  d_known_.resize(2 * cells_.size()), d_count_.resize(2 * cells_.size());
+  port_gradients_.reserve(ticks);
+  return {};
+}
+
+Result<void> StepMesh::prepare_carry(const TweenRules* rules) {
+  if (!options_.keep_inputs) return fail(Code::InvalidState, "target propagation needs a step mesh that was created with keep_inputs");
+  const FpEnvironment environment;
+  std::vector<ConstView> sources = rehearsal_sources();
+  d_sources_.resize(sources.size());
+  std::size_t peak = 0;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const StepCell& cell = cells_[i].cell;
+    if (!cell.starts) continue;
+    peak = std::max(peak, cells_[i].input_bytes + 2 * Buffer::kAlignment);
+    if (cell.operation == nullptr) continue;
+    if (auto done = rehearse_cell(cells_[i], sources, true, rules, peak); !done) return at(network_->place_text(i), std::move(done).error());
+  }
+  peak += Buffer::kAlignment;
+  if (arenas_[0].size() < peak) {
+    LOOM_TRY(arenas_[0], Arena::create(peak));
+  }
+  if (d_known_.empty()) LOOM_TRY_VOID(allocate_way());
+  carries_ = rules;
   return {};
 }
 
@@ -45,10 +73,11 @@ void StepMesh::add_gradient(const Exec& exec, std::size_t half, std::size_t cell
   std::uint8_t& known = d_known_[half * cells_.size() + cell];
   known ? add(exec, sum, gradient, sum) : copy(exec, gradient, sum);
   known = 1;
+  ++d_count_[half * cells_.size() + cell];
 }
 
 Result<void> StepMesh::check_gradients(const StepState& s, std::span<const StepGradient> gradients) const {
-  if (!options_.backward || s.mesh_ != this) return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
+  if (!options_.backward || s.mesh_ != this || s.is_void()) return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
   if (s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   for (const StepGradient& g : gradients) {
     if (g.cell >= cells_.size()) return fail(Code::OutOfRange, "cell {} of {}", g.cell, cells_.size());
@@ -68,29 +97,50 @@ Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstV
 
 Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients, std::size_t truncation) {
   LOOM_TRY_VOID(check_gradients(s, gradients));
+  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.count_, truncation), {.gradients = &gradients_}));
+  return std::span<const ConstView>(port_gradients_);
+}
+
+Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients,
+                                  StepCarrier& carrier) {
+  if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
+  if (!carries_ || *carries_ != rules) return fail(Code::InvalidState, "gaps are carried after prepare_carry() for the same rules");
+  if (ticks != 0 && s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
+  if (!s.kept_) return fail(Code::InvalidState, "target propagation follows a tick");
+  const StepGradient last{0, cells_.size() - 1, gap};
+  if (!(gap.shape == cells_.back().cell.output) || gap.element != element())
+    return fail(Code::ShapeMismatch, "a gap of shape {}, the last cell's output has {}", gap.shape.text(), cells_.back().cell.output.text());
+  const Way way{&gradients, rules, &carrier, ticks == 0};
+  LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.count_, ticks), way));
+  return port_gradients_[0];
+}
+
+Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way) {
   const FpEnvironment environment;
   const Exec exec{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
-  const std::size_t ticks = std::min(s.count_, truncation), n = cells_.size();
-  std::ranges::fill(d_known_, std::uint8_t{0});
+  const std::size_t n = cells_.size();
+  std::ranges::fill(d_known_, std::uint8_t{0}), std::ranges::fill(d_count_, 0u);
   port_gradients_.clear();
   for (std::size_t back = 0; back < ticks && !exec.status; ++back) {
     const std::size_t half = back % 2;
     for (const StepGradient& g : gradients)
       if (g.back == back && cells_[g.cell].cell.starts) add_gradient(exec, half, g.cell, g.dy);
-    std::ranges::fill(d_known_.begin() + static_cast<std::ptrdiff_t>((half ^ 1) * n), d_known_.begin() + static_cast<std::ptrdiff_t>((half ^ 1) * n + n),
-                      std::uint8_t{0});
+    const auto others = static_cast<std::ptrdiff_t>((half ^ 1) * n), end = others + static_cast<std::ptrdiff_t>(n);
+    std::fill(d_known_.begin() + others, d_known_.begin() + end, std::uint8_t{0});
+    std::fill(d_count_.begin() + others, d_count_.begin() + end, 0u);
     const bool had_port = s.slot(s.ring_index(back))[n] != std::byte{0};
     std::byte* const port = d_ports_.data() + back * port_bytes_;
     if (had_port) std::memset(port, 0, port_bytes_);
     port_gradients_.push_back({had_port ? port : nullptr, network_->step_input(), element()});
-    backward_tick(exec, s, back);
+    backward_tick(exec, s, back, way);
   }
   if (exec.status) return tl::make_unexpected(*exec.status);
-  return std::span<const ConstView>(port_gradients_);
+  return {};
 }
 
-void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back) {
-  const std::size_t index = s.ring_index(back), half = back % 2, n = cells_.size();
+void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back, const Way& way) {
+  const std::size_t index = s.ring_index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1, n = cells_.size();
   const std::byte* const slot = s.slot(index);
   if (recurrent_bytes_ != 0) std::memcpy(recurrent_memory_.data(), slot + slot_recurrent_, recurrent_bytes_);
   if (!metas_.empty()) backward_metas_ = s.metas_before_[index];
@@ -99,56 +149,75 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
     d_sources_[k] = {};
     skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot + skips_[k], cells_[cell].cell.output, element()};
     if (slot[cell] == std::byte{0}) continue;  // zeros stood for it
-    d_sources_[k] = gradient_of(half ^ 1, cell);
+    d_sources_[k] = gradient_of(sources, cell);
+    if (d_known_[sources * n + cell]) continue;  // the last cell's own
     fill_zero(exec, d_sources_[k]);
-    d_known_[(half ^ 1) * n + cell] = 1;
+    d_known_[sources * n + cell] = 1;
   }
-  if (watch_ != nullptr) watch_->begin(PassKind::Backward, s.ticks_[index].step);
+  if (watch_ != nullptr && way.carrier == nullptr) watch_->begin(PassKind::Backward, s.ticks_[index].step);
   Pass pass;
   pass.recurrent = recurrent_, pass.metas = backward_metas_, pass.cells = skipped_, pass.d_cells = d_sources_;
   pass.training = s.ticks_[index].training, pass.seed = network_->settings.seed, pass.step = static_cast<std::uint32_t>(s.ticks_[index].step);
-  pass.tape = &tape_, pass.gradients = &gradients_;
+  pass.tape = &tape_, pass.gradients = way.gradients, pass.tween = way.tween;
+  std::size_t next_source = d_sources_.size();
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
+    // From its turn on, what skips ask of a cell in the same tick goes nowhere.
+    if (way.one_tick && next_source > 0 && network_->source_of_slot(next_source - 1) == i && d_sources_[--next_source].data != nullptr) {
+      d_sources_[next_source] = gradient_of(half ^ 1, i);
+      fill_zero(exec, d_sources_[next_source]);
+    }
     if (cancel_.load(std::memory_order_relaxed)) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
-    if (d_known_[half * n + i] && !exec.status) backward_cell(exec, pass, slot, i, back);
+    const bool wanted = way.carrier != nullptr ? d_count_[half * n + i] != 0 : d_known_[half * n + i] != 0;
+    if (wanted && !exec.status) backward_cell(exec, pass, slot, i, back, way);
     if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
   }
 }
 
-void StepMesh::backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t i, std::size_t back) {
+void StepMesh::backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t i, std::size_t back, const Way& way) {
   const Plan& plan = cells_[i];
-  const ConstView dy = gradient_of(back % 2, i);
+  const View dy = gradient_of(back % 2, i);
   if (!ran(slot, i)) {  // it kept what it had
-    if (slot[i] != std::byte{0}) add_gradient(exec, back % 2 ^ 1, i, dy);
+    if (slot[i] != std::byte{0} && !way.one_tick) add_gradient(exec, back % 2 ^ 1, i, dy);
     return;
   }
-  if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy);
+  const std::uint32_t consumers = d_count_[back % 2 * cells_.size() + i];
+  if (way.tween != nullptr && consumers > 1) scale(exec, dy, 1 / static_cast<double>(consumers), dy);  // engine W-31
+  if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, way);
   exec.arena.rewind(0);
   tape_.clear();
   const ConstView x{slot + plan.captured, plan.cell.input, element()};
-  pass.watch = nullptr;
+  pass.watch = way.carrier;
+  if (way.carrier != nullptr) way.carrier->begin_cell(i, back);
   run_forward(*plan.cell.operation, exec, pass, x, exec.arena.view(plan.cell.output, element()));
   if (exec.status) return;
   const View dx = exec.arena.view(plan.cell.input, element());
-  pass.watch = watch_;
+  if (way.carrier == nullptr) pass.watch = watch_;
   run_backward(*plan.cell.operation, exec, pass, dy, dx);
-  if (!exec.status) pass_back(exec, slot, i, back, dx);
+  if (exec.status) return;
+  const std::size_t sources = (way.one_tick ? back : back + 1) % 2 * cells_.size();
+  for (auto use = std::ranges::lower_bound(skip_uses_, std::pair{i, std::size_t{0}}); use != skip_uses_.end() && use->first == i; ++use)
+    if (d_sources_[use->second].data != nullptr) ++d_count_[sources + network_->source_of_slot(use->second)];
+  pass_back(exec, slot, i, back, dx, way);
 }
 
 // The gradient of what a cell read, to those it came from, in the tick before.
-void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i, std::size_t back, const ConstView& dx) {
+void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i, std::size_t back, const ConstView& dx, const Way& way) {
   const StepCell& cell = cells_[i].cell;
-  const std::size_t half = back % 2 ^ 1;
+  const std::size_t half = way.one_tick ? back % 2 : back % 2 ^ 1;
   const bool has_link = cell.link != StepCell::kNone && slot[cell.link] != std::byte{0};
   const auto to_source = [&](const ConstTensor& d) {
     if (i > 0) return add_gradient(exec, half, i - 1, d);
     const View port{d_ports_.data() + back * port_bytes_, network_->step_input(), element()};
     add(exec, port, d, port);
   };
-  if (cell.feed == StepCell::Feed::Replace) return add_gradient(exec, half, cell.link, dx);
+  // In one tick the sweep has been where feedback leads.
+  const auto to_link = [&](const ConstTensor& d) {
+    if (!way.one_tick || cell.link < i) add_gradient(exec, half, cell.link, d);
+  };
+  if (cell.feed == StepCell::Feed::Replace) return to_link(dx);
   if (cell.feed != StepCell::Feed::Concat) {
     to_source(dx);
-    if (cell.feed == StepCell::Feed::Add && has_link) add_gradient(exec, half, cell.link, dx);
+    if (cell.feed == StepCell::Feed::Add && has_link) to_link(dx);
     return;
   }
   const std::size_t mine = cell.source.cols(), all = cell.input.cols(), rows = cell.input.rows();
@@ -159,7 +228,7 @@ void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i,
   if (!has_link) return;
   const Tensor rest = exec.arena.tensor(rows, all - mine, element());
   move_slices(exec, {rows, all - mine}, dx, {mine, all}, rest, {0, all - mine});
-  add_gradient(exec, half, cell.link, rest);
+  to_link(rest);
 }
 
 }  // namespace loom

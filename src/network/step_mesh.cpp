@@ -24,6 +24,9 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
+const void* nothing() { return reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64); }
+
 }  // namespace
 
 // The first error of a tick by state and cell, whichever thread met it when.
@@ -89,7 +92,9 @@ Result<void> StepMesh::plan_skips() {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
     visit_layers("", *network_->cell(i).layer, [&](const std::string&, Layer& layer) {
       const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
-      if (source != nullptr) skips_[source->slot] = 0;
+      if (source == nullptr) return;
+      skips_[source->slot] = 0;
+      skip_uses_.emplace_back(i, source->slot);
     });
   }
   for (std::size_t k = 0; k < skips_.size(); ++k) {
@@ -116,16 +121,15 @@ Result<void> StepMesh::plan_states() {
 
 // Runs every cell in a measuring arena: what scratch memory it takes, alone and with a backward pass behind it.
 Result<void> StepMesh::rehearse() {
-  // Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
-  const auto* const nothing = reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64);
-  std::vector<ConstView> sources;
-  for (std::size_t s = 0; s < network_->num_cell_sources(); ++s)
-    sources.push_back({nothing, cells_[network_->source_of_slot(s)].cell.output, element()});
+  std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
   std::size_t forward = 0, backward = 0;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (cells_[i].cell.starts && cells_[i].cell.operation != nullptr)
-      if (auto done = rehearse_cell(cells_[i], sources, forward, backward); !done) return at(network_->place_text(i), std::move(done).error());
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
+    auto done = rehearse_cell(cells_[i], sources, false, nullptr, forward);
+    if (done && options_.backward) done = rehearse_cell(cells_[i], sources, true, nullptr, backward);
+    if (!done) return at(network_->place_text(i), std::move(done).error());
+  }
   for (const Plan& plan : cells_) forward = std::max(forward, plan.input_bytes), backward = std::max(backward, plan.input_bytes + 2 * Buffer::kAlignment);
   for (int w = 0; w < pool_->threads(); ++w) {
     LOOM_TRY(Arena arena, Arena::create((w == 0 ? std::max(forward, backward) : forward) + Buffer::kAlignment));
@@ -143,28 +147,31 @@ Result<void> StepMesh::rehearse() {
   return {};
 }
 
-Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sources, std::size_t& forward, std::size_t& backward) {
-  const auto* const nothing = reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64);
+std::vector<ConstView> StepMesh::rehearsal_sources() const {
+  std::vector<ConstView> sources;
+  for (std::size_t s = 0; s < network_->num_cell_sources(); ++s)
+    sources.push_back({nothing(), cells_[network_->source_of_slot(s)].cell.output, element()});
+  return sources;
+}
+
+Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sources, bool keeps, const TweenRules* rules, std::size_t& peak) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
-  for (const bool training : {false, true})
-    for (const bool keeps : {false, true}) {
-      if (keeps && !options_.backward) continue;
-      Arena arena = Arena::measuring();
-      const Exec rehearsal{*alone_, *kernels_, arena, nullptr, Activations::int16};
-      Pass pass;
-      pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
-      if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_;
-      const View y = arena.view(cell.output, element());
-      if (!keeps) arena.view(cell.input, element());
-      run_forward(*cell.operation, rehearsal, pass, {nothing, cell.input, element()}, y);
-      if (keeps && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
-      if (keeps) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
-      tape_.clear();
-      if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
-      std::size_t& peak = keeps ? backward : forward;
-      peak = std::max(peak, arena.peak());
-    }
+  for (const bool training : {false, true}) {
+    Arena arena = Arena::measuring();
+    const Exec rehearsal{*alone_, *kernels_, arena, nullptr, Activations::int16};
+    Pass pass;
+    pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
+    if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_, pass.tween = rules;
+    const View y = arena.view(cell.output, element());
+    if (!keeps) arena.view(cell.input, element());
+    run_forward(*cell.operation, rehearsal, pass, {nothing(), cell.input, element()}, y);
+    if (keeps && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
+    if (keeps) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
+    tape_.clear();
+    if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
+    peak = std::max(peak, arena.peak());
+  }
   return {};
 }
 
@@ -205,14 +212,51 @@ Digest StepMesh::digest() const {
   }
   for (std::size_t k = 0; k < recurrent_.size(); ++k)
     if (recurrent_at_[k] != StepCell::kNone) shape(recurrent_[k].shape);
+  if (options_.keep_inputs) hash.update_u32(1);  // snapshots hold more
   return hash.finish();
 }
 
+void StepMesh::forget_plan() {
+  cells_.clear(), large_.clear(), small_.clear(), parts_.clear(), arenas_.clear(), skips_.clear(), skip_uses_.clear();
+  recurrent_.clear(), recurrent_at_.clear(), metas_.clear(), d_sources_.clear(), d_known_.clear(), d_count_.clear(), port_gradients_.clear();
+  port_bytes_ = value_bytes_ = recurrent_bytes_ = state_bytes_ = slot_bytes_ = slot_recurrent_ = 0;
+  carries_.reset();
+}
+
+Result<void> StepMesh::adopt(std::span<StepState* const> states) {
+  for (const StepState* s : states)
+    if (s->mesh_ != this || s->is_void()) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  const std::vector<Plan> before = cells_;
+  const std::size_t ports = port_bytes_, values = value_bytes_;
+  forget_plan();
+  ++plan_;
+  if (!network_->prepared_for_steps()) return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
+  if (auto planned = plan(); !planned) return forget_plan(), planned;
+  if (before.size() != cells_.size() || ports != port_bytes_) return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
+  for (StepState* s : states) {
+    LOOM_TRY(StepState next, create_state());
+    std::memcpy(next.port(), s->port(), port_bytes_);
+    next.port_ = s->port_, next.step_count_ = s->step_count_, next.gate_losses_ = s->gate_losses_;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (!s->present_[i] || !before[i].cell.starts || !cells_[i].cell.starts || !(before[i].cell.output == cells_[i].cell.output)) continue;
+      std::memcpy(next.value(i, 0), s->port() + ports + s->half_[i] * values + before[i].value, cells_[i].bytes);
+      next.present_[i] = 1;
+    }
+    for (MetaState& meta : next.metas_)
+      if (const auto kept = std::ranges::find_if(s->metas_, [&](const MetaState& m) { return m.planned && m.site == meta.site; });
+          meta.planned && kept != s->metas_.end())
+        meta = *kept;
+    *s = std::move(next);
+  }
+  return {};
+}
+
 Result<StepState> StepMesh::create_state(DType) const {
+  if (cells_.empty()) return fail(Code::InvalidState, "the step mesh could not adopt its network");
   StepState s;
-  s.mesh_ = this;
+  s.mesh_ = this, s.plan_ = plan_;
   LOOM_TRY(s.memory_, Buffer::create(state_bytes_));
-  const std::size_t slots = options_.history_capacity == 0 ? 0 : options_.history_capacity + 1;
+  const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0), slots = kept == 0 ? 0 : kept + 1;
   LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
   LOOM_TRY(s.history_, Buffer::create_sparse(history));
   s.present_.resize(cells_.size()), s.half_.resize(cells_.size()), s.wrote_.resize(cells_.size());
@@ -238,8 +282,10 @@ Pass StepMesh::pass_of(StepState& s, const StepOptions& options) const {
 // What the pending tick starts from: copies of what it changes, views of what it reads; a captured one notes both.
 Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
+  if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (options.capture && options_.history_capacity == 0) return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
   s.pending_ = false, s.captured_ = options.capture;
+  const bool keeps = options.capture || options_.keep_inputs;
   if (recurrent_bytes_ != 0) {
     std::memcpy(s.recurrent(s.recurrent_half_ ^ 1u), s.recurrent(s.recurrent_half_), recurrent_bytes_);
     s.point_recurrent();
@@ -249,7 +295,7 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
     const std::size_t cell = network_->source_of_slot(k);
     s.sources_[k] = {s.present_[cell] ? s.value(cell, s.half_[cell]) : zeros_.data(), cells_[cell].cell.output, element()};
   }
-  if (!options.capture) return {};
+  if (!keeps) return {};
   const std::size_t next = (s.newest_ + 1) % s.ticks_.size();
   s.ticks_[next] = {s.step_count_, options.training};
   std::byte* const slot = s.slot(next);
@@ -325,7 +371,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   const Pass pass = pass_of(s, options);
   const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
   const auto run = [&](const Exec& exec, std::size_t cell) {
-    run_cell(exec, pass, s, cell, options.capture);
+    run_cell(exec, pass, s, cell, options.capture || options_.keep_inputs);
     failure.note(exec, 0, cell);
   };
   if (watch_ != nullptr || pool_->threads() == 1) {
@@ -344,7 +390,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
 }
 
 Result<void> StepMesh::commit(StepState& s) {
-  if (s.mesh_ != this || !s.pending_) return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
+  if (s.mesh_ != this || s.is_void() || !s.pending_) return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
   advance(s);
   return {};
 }
@@ -355,12 +401,9 @@ void StepMesh::advance(StepState& s) const {
   s.recurrent_half_ ^= 1u;
   std::swap(s.metas_, s.pending_metas_);
   if (s.port_ == StepState::Port::Pulse) s.port_ = StepState::Port::Absent;
-  if (s.captured_) {
-    s.newest_ = (s.newest_ + 1) % s.ticks_.size();
-    s.count_ = std::min(s.count_ + 1, options_.history_capacity);
-  } else {
-    s.count_ = 0;
-  }
+  s.kept_ = s.captured_ || options_.keep_inputs;
+  if (s.kept_) s.newest_ = (s.newest_ + 1) % s.ticks_.size();
+  s.count_ = s.captured_ ? std::min(s.count_ + 1, options_.history_capacity) : 0;
   ++s.step_count_;
   s.pending_ = false;
 }
@@ -398,7 +441,7 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
         const Pass pass = pass_of(*states[n], options);
         for (std::size_t i = 0; i < cells_.size(); ++i) {
           if (!cells_[i].cell.starts) continue;
-          run_cell(alone, pass, *states[n], i, options.capture);
+          run_cell(alone, pass, *states[n], i, options.capture || options_.keep_inputs);
           failure.note(alone, n, i);
         }
       }

@@ -18,6 +18,8 @@ struct StepMeshOptions {
   std::optional<Isa> isa{};            // absent: the best of this machine
   std::size_t history_capacity = 64;   // captured ticks that a state keeps, 0..65536; their memory is resident once written
   bool backward = false;               // backward() will be called
+  // Every tick leaves what it read, captured or not: what target propagation starts from (learning/tween/mesh_tween.h). Memory of one tick.
+  bool keep_inputs = false;
 };
 
 struct StepOptions {
@@ -31,12 +33,23 @@ struct StepGradient {
   ConstView dy;
 };
 
+// Who carries gaps through ticks (StepMesh::carry): sees every layer that runs again and goes back, children before their container.
+class StepCarrier : public LayerWatch {
+ public:
+  // The layers to come are those of this cell, as it ran `back` ticks ago.
+  virtual void begin_cell(std::size_t cell, std::size_t back) = 0;
+};
+
 class StepMesh {
  public:
   // The network was prepared by prepare_steps() and outlives the mesh, the mesh its states. InvalidState, LimitExceeded, OutOfMemory.
   static Result<std::unique_ptr<StepMesh>> create(const Network& network, const StepMeshOptions& options = {});
   // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored (M-01).
   Result<StepState> create_state(DType dtype = DType::float32) const;
+  // The network was prepared anew with other layers (network/meta.h): plans again. Outputs of the cells whose shape stayed, ports, step
+  // counts and what metacognition layers remember go on in these states; recurrent states start again, captured ticks and a pending one
+  // are dropped, gradients are 0, and a MeshTween is created anew. All other states of the mesh are void. After an error the mesh is too.
+  Result<void> adopt(std::span<StepState* const> states);
 
   // forward_tick() and commit(); returns the nanoseconds it took, a measurement.
   Result<std::int64_t> step(StepState& state, const StepOptions& options = {});
@@ -57,6 +70,16 @@ class StepMesh {
   Result<std::span<const ConstView>> backward(StepState& state, const ConstView& dy, std::size_t truncation = ~std::size_t{0});
   Gradients& gradients() { return gradients_; }
 
+  // Target propagation by a driver above (engine M-11). prepare_carry() takes the memory for these rules, by derivatives where there are
+  // none. carry() is given the gap of the last cell's output and takes it back through the last tick: cells descending, each from what it
+  // read then to the last output of what it read from, so that a settled mesh gives a plain sweep's bits. What a link leads to a cell
+  // that had its turn ends there. With `ticks` above 0 it goes through so many captured ticks instead, as gradients do in backward().
+  // Several consumers of an output give the mean of their gaps under rules, the sum without. Weights' products are added to `gradients`,
+  // a Gradients of this network. The result is the gap of the port in the last tick, without data where it was empty.
+  // InvalidState without keep_inputs, prepare_carry() or a tick; NoHistory for `ticks` without a captured one; ShapeMismatch.
+  Result<void> prepare_carry(const TweenRules* rules);
+  Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients, StepCarrier& carrier);
+
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: nobody looks.
   void watch(PassWatch* watch) { watch_ = watch; }
   std::atomic<bool>& cancel() { return cancel_; }
@@ -64,12 +87,15 @@ class StepMesh {
   // Of the shapes, links and element type that a state's snapshot belongs to; weights leave it as it is.
   Digest digest() const;
   Element element() const { return network_->settings.activations; }
+  // For work between ticks: the threads and kernels, with memory of one's own.
+  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, Activations::int16}; }
   std::size_t num_cells() const { return cells_.size(); }
   int threads() const { return pool_->threads(); }
   std::size_t history_capacity() const { return options_.history_capacity; }
   // Memory of a state; that of its history comes on top.
   std::size_t state_bytes() const { return state_bytes_; }
   std::size_t history_bytes() const { return slot_bytes_ * options_.history_capacity; }
+  bool keeps_inputs() const { return options_.keep_inputs; }
 
  private:
   friend class StepState;
@@ -80,14 +106,24 @@ class StepMesh {
     std::size_t bytes = 0, input_bytes = 0;
   };
   struct Failure;
+  // One way back through ticks.
+  struct Way {
+    Gradients* gradients;
+    const TweenRules* tween = nullptr;
+    StepCarrier* carrier = nullptr;
+    bool one_tick = false;  // sources are met as the last tick left them, not as it found them
+  };
 
   StepMesh() = default;
   Result<void> plan();
+  void forget_plan();
   Result<void> plan_skips();
   Result<void> plan_states();
   Result<void> rehearse();
-  Result<void> rehearse_cell(const Plan& plan, std::span<ConstView> sources, std::size_t& forward, std::size_t& backward);
+  Result<void> rehearse_cell(const Plan& plan, std::span<ConstView> sources, bool keeps, const TweenRules* rules, std::size_t& peak);
+  std::vector<ConstView> rehearsal_sources() const;
   Result<void> allocate_backward();
+  Result<void> allocate_way();
   void share_out();
   Pass pass_of(StepState& state, const StepOptions& options) const;
   Result<void> begin(StepState& state, const StepOptions& options) const;
@@ -96,9 +132,10 @@ class StepMesh {
   void run_cell(const Exec& exec, const Pass& pass, StepState& state, std::size_t cell, bool capture) const;
   ConstView merged(const Exec& exec, const Plan& plan, const ConstView& source, const ConstView& link, void* to) const;
   Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
-  void backward_tick(const Exec& exec, const StepState& state, std::size_t back);
-  void backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t cell, std::size_t back);
-  void pass_back(const Exec& exec, const std::byte* slot, std::size_t cell, std::size_t back, const ConstView& dx);
+  Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way);
+  void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const Way& way);
+  void backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t cell, std::size_t back, const Way& way);
+  void pass_back(const Exec& exec, const std::byte* slot, std::size_t cell, std::size_t back, const ConstView& dx, const Way& way);
   void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
   View gradient_of(std::size_t half, std::size_t cell) const;
 
@@ -106,12 +143,14 @@ class StepMesh {
   StepMeshOptions options_;
   std::unique_ptr<ThreadPool> pool_, alone_;   // `alone_` has no workers: for cells that one thread takes whole
   const KernelTable* kernels_ = nullptr;
+  std::uint64_t plan_ = 1;                     // grows with every adopt()
   std::vector<Plan> cells_;
   std::vector<std::size_t> large_;             // cells that threads share
   std::vector<std::size_t> small_, parts_;     // cells that one thread takes whole; where each part of them ends
   mutable std::vector<Arena> arenas_;          // by worker
   Buffer zeros_;                               // of what is absent
   std::vector<std::size_t> skips_;             // by slot of Pass::cells: where a slot of the history keeps what a skip reads; kNone
+  std::vector<std::pair<std::size_t, std::size_t>> skip_uses_;  // cell and slot of every skip, cells ascending
   std::vector<RecurrentState> recurrent_;      // by slot: shapes; backward() points them at its own memory
   std::vector<std::size_t> recurrent_at_;      // by slot: where a state that is kept lies; kNone
   std::vector<MetaState> metas_;               // by slot: sites
@@ -119,11 +158,13 @@ class StepMesh {
   PassWatch* watch_ = nullptr;
   std::atomic<bool> cancel_{false};
 
-  // Of backward().
+  // Of backward() and carry().
   Gradients gradients_;
   Buffer d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
   std::vector<MetaState> backward_metas_;
   std::vector<std::uint8_t> d_known_;          // [half * cells + cell]: holds a gradient, else zeros
+  std::vector<std::uint32_t> d_count_;         // likewise: of how many consumers
+  std::optional<const TweenRules*> carries_;   // what prepare_carry() was for
   std::vector<View> d_sources_;
   std::vector<ConstView> skipped_;
   std::vector<ConstView> port_gradients_;

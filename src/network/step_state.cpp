@@ -157,6 +157,8 @@ std::byte* StepState::recurrent(std::size_t half) const {
   return port() + mesh_->port_bytes_ + 2 * mesh_->value_bytes_ + half * mesh_->recurrent_bytes_;
 }
 std::byte* StepState::slot(std::size_t index) const { return const_cast<std::byte*>(history_.data()) + index * mesh_->slot_bytes_; }
+bool StepState::is_void() const { return plan_ != mesh_->plan_; }
+bool StepState::pending_slot() const { return pending_ && (captured_ || mesh_->options_.keep_inputs); }
 std::size_t StepState::ring_index(std::size_t back) const { return (newest_ + ticks_.size() - back) % ticks_.size(); }
 
 // Layers write the half that the pending tick makes.
@@ -172,6 +174,7 @@ void StepState::point_recurrent() {
 }
 
 Result<void> StepState::set_input(const ConstView& x, bool hold) {
+  if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (x.element != mesh_->element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
                 mesh_->element() == Element::f64 ? "f64" : "f32");
@@ -183,6 +186,7 @@ Result<void> StepState::set_input(const ConstView& x, bool hold) {
 }
 
 Result<ConstView> StepState::output(std::size_t cell) const {
+  if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (cell >= present_.size()) return fail(Code::OutOfRange, "cell {} of {}", cell, present_.size());
   if (!present_[cell]) return fail(Code::NoValue, "{} has no output after {} ticks", mesh_->network().place_text(cell), step_count_);
   return ConstView{value(cell, half_[cell]), mesh_->cells_[cell].cell.output, mesh_->element()};
@@ -195,13 +199,14 @@ double StepState::gate_loss() const {
 }
 
 void StepState::reset() {
+  if (is_void()) return;
   port_ = Port::Absent;
   std::ranges::fill(present_, std::uint8_t{0}), std::ranges::fill(wrote_, std::uint8_t{0});
   std::ranges::fill(gate_losses_, 0.0);
   if (mesh_->recurrent_bytes_ != 0) std::memset(recurrent(0), 0, 2 * mesh_->recurrent_bytes_);
   recurrent_half_ = 0;
   metas_ = pending_metas_ = mesh_->metas_;
-  step_count_ = 0, pending_ = captured_ = false, count_ = 0;
+  step_count_ = 0, pending_ = captured_ = kept_ = false, count_ = 0;
   newest_ = ticks_.empty() ? 0 : ticks_.size() - 1;
 }
 
@@ -212,11 +217,12 @@ Result<StepState> StepState::fork() const {
 }
 
 Result<void> StepState::restore(const StepState& from) {
+  if (is_void() || from.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (from.mesh_ != mesh_) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (&from == this) return {};
   std::memcpy(port(), from.port(), mesh_->state_bytes_);
-  const std::size_t slots = from.count_ + (from.pending_ && from.captured_ ? 1 : 0);
-  const std::size_t last = from.newest_ + (slots > from.count_ ? 1 : 0);
+  const std::size_t slots = from.used_slots() + (from.pending_slot() ? 1 : 0);
+  const std::size_t last = from.newest_ + (from.pending_slot() ? 1 : 0);
   for (std::size_t b = 0; b < slots; ++b) {
     const std::size_t index = (last + ticks_.size() - b) % ticks_.size();
     std::memcpy(slot(index), from.slot(index), mesh_->slot_bytes_);
@@ -225,7 +231,7 @@ Result<void> StepState::restore(const StepState& from) {
   port_ = from.port_, recurrent_half_ = from.recurrent_half_;
   present_ = from.present_, half_ = from.half_, wrote_ = from.wrote_, gate_losses_ = from.gate_losses_;
   metas_ = from.metas_, pending_metas_ = from.pending_metas_, ticks_ = from.ticks_;
-  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, newest_ = from.newest_, count_ = from.count_;
+  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, kept_ = from.kept_, newest_ = from.newest_, count_ = from.count_;
   return {};
 }
 
@@ -288,7 +294,7 @@ void StepState::visit(Archive& archive) {
   archive.flag(pending);
   pending_ = pending != 0;
   if (pending_) {
-    archive.flag(captured, ticks_.empty() ? 0 : 1);
+    archive.flag(captured, mesh_->options_.history_capacity == 0 ? 0 : 1);
     captured_ = captured != 0;
     visit_values(archive, wrote_, 1);
     visit_recurrent(archive, recurrent(recurrent_half_ ^ 1u));
@@ -296,18 +302,25 @@ void StepState::visit(Archive& archive) {
   }
   std::uint64_t count = count_;
   archive.number(count, mesh_->options_.history_capacity);
-  if constexpr (Archive::kReads) count_ = static_cast<std::size_t>(count), newest_ = count_ == 0 ? newest_ : count_ - 1;
-  for (std::size_t b = count_; b-- > 0 && archive.ok();) visit_slot(archive, ring_index(b));
-  if (pending_ && captured_ && archive.ok()) visit_slot(archive, (newest_ + 1) % ticks_.size());
+  std::uint8_t kept = kept_;
+  if (mesh_->options_.keep_inputs) archive.flag(kept);
+  if constexpr (Archive::kReads) {
+    count_ = static_cast<std::size_t>(count), kept_ = kept != 0 || count_ != 0;
+    newest_ = used_slots() == 0 ? newest_ : used_slots() - 1;
+  }
+  for (std::size_t b = used_slots(); b-- > 0 && archive.ok();) visit_slot(archive, ring_index(b));
+  if (pending_slot() && archive.ok()) visit_slot(archive, (newest_ + 1) % ticks_.size());
 }
 
 Digest StepState::hash() const {
+  if (is_void()) return {};
   Hasher archive;
   const_cast<StepState*>(this)->visit(archive);  // an archive that does not read changes nothing
   return archive.hash.finish();
 }
 
 std::vector<std::byte> StepState::snapshot() const {
+  if (is_void()) return {};
   Writer archive;
   for (const char c : kMagic) archive.out.push_back(std::byte(c));
   std::uint64_t version = kVersion;
@@ -323,6 +336,7 @@ std::vector<std::byte> StepState::snapshot() const {
 }
 
 Result<void> StepState::restore(std::span<const std::byte> snapshot) {
+  if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   reset();
   constexpr std::size_t kHead = kMagic.size() + 8, kSum = sizeof(Digest);
   if (snapshot.size() < kHead + 2 * kSum || std::memcmp(snapshot.data(), kMagic.data(), kMagic.size()) != 0)

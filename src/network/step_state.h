@@ -33,6 +33,10 @@ class StepState {
   // A tick was computed and waits for commit().
   bool pending() const { return pending_; }
   const StepMesh& mesh() const { return *mesh_; }
+  // What metacognition layers remember, by state slot.
+  std::span<MetaState> metas() { return metas_; }
+  // The mesh has adopted a changed network without this state: InvalidState wherever it is used, an empty snapshot, a hash of zeros.
+  bool is_void() const;
 
   // Everything as it was at the start: no input, no outputs, no history, step 0.
   void reset();
@@ -70,11 +74,15 @@ class StepState {
   std::byte* port() const { return const_cast<std::byte*>(memory_.data()); }
   std::byte* recurrent(std::size_t half) const;
   std::byte* slot(std::size_t index) const;
+  // Slots that hold something: of ticks so far, and of the pending one.
+  std::size_t used_slots() const { return count_ != 0 ? count_ : kept_ ? 1 : 0; }
+  bool pending_slot() const;
   // Of the tick `back` ticks ago: 0 is the last one.
   std::size_t ring_index(std::size_t back) const;
   void point_recurrent();
 
   const StepMesh* mesh_ = nullptr;
+  std::uint64_t plan_ = 0;  // of the mesh, that it was made for
   Buffer memory_;    // the port, two halves of values, two halves of recurrent states
   Buffer history_;   // slots, one more than the capacity: the pending tick drops none
   Port port_ = Port::Absent;
@@ -86,7 +94,7 @@ class StepState {
   std::vector<double> gate_losses_;                   // by cell
   std::vector<ConstView> sources_;                    // what links and skips read in this tick
   std::uint64_t step_count_ = 0;
-  bool pending_ = false, captured_ = false;
+  bool pending_ = false, captured_ = false, kept_ = false;  // kept_: the newest slot holds the last tick, captured or not
   std::vector<Tick> ticks_;                           // ring
   std::size_t newest_ = 0, count_ = 0;
 };

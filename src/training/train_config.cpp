@@ -173,6 +173,7 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   read("max_skipped", c.trainer.max_skipped, 1, 1'000'000);
   read("dtype", dtype);
   read("mixed", mixed);
+  read("keep_dna", c.keep_dna);
   const Json* checkpoint = read.member("checkpoint");
   const Json* journal = read.member("journal");
   c.trainer.schedule.learning_rate = 0.01;

@@ -30,6 +30,7 @@ struct TrainConfig {
   EarlyStop early_stop;
   std::uint64_t checkpoint_steps = 0;  // besides the end of every epoch; 0: no others
   std::uint64_t hash_steps = 100;      // steps between two weight hashes in the journal
+  bool keep_dna = true;                // dna.jsonl: for whoever runs the training (cli/dna_recorder.h)
 };
 
 // InvalidConfig, UnknownKey, UnknownName with the key's place; CorruptData for text that is no JSON.

@@ -159,7 +159,7 @@ Result<Samples> TrainingRun::samples_of(const Batch& batch) {
 }
 
 Result<Continue> TrainingRun::tell(const Callback& callback, TrainProgress progress) {
-  progress.epoch = position_.epoch, progress.epochs = config_.epochs;
+  progress.epoch = position_.epoch, progress.epochs = config_.epochs, progress.network = network_.get();
   progress.step = trainer_->state().steps, progress.skipped = trainer_->state().skipped;
   progress.batches = batches_->batches();
   progress.batch = ceil_div(position_.samples, config_.batch_size * config_.accumulate);

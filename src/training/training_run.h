@@ -39,6 +39,7 @@ struct TrainProgress {
   const StepReport* report = nullptr;             // BatchEnd
   std::string_view warning{};                     // BatchEnd: the loss runs away
   const Metrics* validation = nullptr;            // ValidationEnd, EpochEnd where there was one
+  const Network* network = nullptr;               // that learns, with its weights as of now
 };
 
 enum class Continue : std::uint8_t { yes, stop };

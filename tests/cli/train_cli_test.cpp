@@ -301,6 +301,8 @@ TEST_F(TrainCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterr
   EXPECT_EQ(loom({"report", file("c.run")}).status, 0) << "of a run that was killed";
   EXPECT_EQ(hash_of(result({path, "--resume"})), expected);
   EXPECT_EQ(read_all(file("c.run/journal.jsonl")), read_all(file("straight/journal.jsonl"))) << "the journal knows nothing of interruptions";
+  EXPECT_EQ(read_all(file("c.run/dna.jsonl")), read_all(file("straight/dna.jsonl"))) << "nor does the record of drift";
+  EXPECT_EQ(std::ranges::count(read_all(file("c.run/dna.jsonl")), '\n'), 41);
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/philox.h"
+#include "learning/tween/mesh_tween.h"
 #include "lm/golden.h"
 #include "lm/session.h"
 #include "network/spec.h"
@@ -116,6 +117,48 @@ TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) 
     EXPECT_TRUE(ok);
     EXPECT_EQ(g_calls.load(), 0u);
   }
+}
+
+// A mesh that learns at every tick, a crowd now and then: nothing after the first step, as long as the weights are float32.
+TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
+  const auto spec = network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":3,"seed":4,"layers":[
+      {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":14,"output_height":8,"activation":"tanh","is_remote_link":true,"target_l":1,"link_mode":"feed",
+       "link_merge":"concat"},
+      {"z":0,"y":0,"x":0,"l":1,"type":"sequential","residual":true,"sequential_layers":[
+        {"type":"dense","input_height":8,"output_height":12,"bias":true,"activation":"tanh"},{"type":"dense","input_height":12,"output_height":8}]},
+      {"z":0,"y":0,"x":0,"l":2,"type":"lstm","input_height":8,"output_height":4}]})"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  for (const std::string mode : {"layerwise", "chain"})
+    for (const std::size_t through : {0, 3})
+      for (const int threads : {1, 2}) {
+        Network network = std::move(network_from_json(network_to_json(spec->network))->network);
+        ASSERT_TRUE(network.initialise());
+        const Shape shape = Shape::of({2, 3, 6}), out = Shape::of({2, 3, 4});
+        const auto prepared = network.prepare_steps(shape);
+        ASSERT_TRUE(prepared) << prepared.error().message;
+        const auto mesh = StepMesh::create(network, {.threads = threads, .history_capacity = through, .keep_inputs = true}).value();
+        TweenConfig config;
+        config.mode = mode;
+        const auto tween = MeshTween::create(network, *mesh, config, {.ticks = through}).value();
+        StepState a = mesh->create_state().value(), b = mesh->create_state().value();
+        StepState* const both[] = {&a, &b};
+        const std::vector<float> x(36, 0.5f), t(24, 0.25f);
+        const TweenTarget targets[] = {{.values = {t.data(), out}}, {.values = {t.data(), out}}};
+        for (StepState* s : both) ASSERT_TRUE(s->set_input({x.data(), shape}));
+        bool ok = true;
+        const auto tick = [&](int n) {
+          ok = ok && mesh->step(both, {.capture = through != 0});
+          if (n > 3) ok = ok && tween->step(a, targets[0], 0.01) && (n % 10 != 4 || tween->step(both, targets, 0.01));
+        };
+        for (int n = 0; n < 8; ++n) tick(n);
+        ASSERT_TRUE(ok);
+        g_calls = 0;
+        g_counting = true;
+        for (int n = 8; n < 2000; ++n) tick(n);
+        g_counting = false;
+        EXPECT_TRUE(ok);
+        EXPECT_EQ(g_calls.load(), 0u) << mode << " through " << through << " with " << threads;
+      }
 }
 
 TEST(AllocationCounter, counts) {

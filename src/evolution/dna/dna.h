@@ -76,4 +76,15 @@ DnaDrift drift_of(std::span<const Dna> sequence, bool nested = false);
 Result<std::string> heat_map_svg(const Dna& a, const Dna& b, const DnaComparison& comparison, const std::string& name_a, const std::string& name_b,
                                  bool nested = false);
 
+// The drift of a training: network 0 is the start, the others the ends of its epochs.
+struct DriftRecord {
+  DnaDrift drift;
+  std::vector<std::string> kinds;                              // by key
+  std::vector<std::vector<LogicShift>> since_first, since_previous;  // by network; the start has none
+};
+// Rows are layers, columns epochs, a field's colour the drift since the epoch before on a scale of powers of ten; the last column is the
+// drift since the start, frames mark logic shifts since the epoch before. More than 120 epochs share columns, each showing the largest.
+// InvalidArgument for more than 512 layers or without an epoch.
+Result<std::string> drift_map_svg(const DriftRecord& record, const std::string& name);
+
 }  // namespace loom

@@ -1,6 +1,7 @@
 // The picture of `loom dna`: text of fixed numbers alone, so that equal networks give equal files.
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/markup.h"
 #include "evolution/dna/dna.h"
@@ -83,6 +84,96 @@ Result<std::string> heat_map_svg(const Dna& a, const Dna& b, const DnaComparison
   svg += fmt::format("<rect x=\"432\" y=\"{:.1f}\" width=\"12\" height=\"12\" fill=\"#f1f2f5\" stroke=\"#d7dbe3\"/>\n", legend);
   svg += fmt::format("<text x=\"450\" y=\"{:.1f}\" font-size=\"12\" fill=\"#4a5468\">other type or size</text>\n</svg>\n", legend + 11);
   return svg;
+}
+
+namespace {
+
+// White for 1e-7 and less, through green, to blue for 1 and more: powers of ten are equal steps (between powers of two, straight lines: a
+// logarithm of some system's would not be the same everywhere).
+constexpr int kLeastPower = -7;
+double strength_of(double drift) {
+  if (!(drift > 0)) return 0;
+  int power = 0;
+  const double mantissa = std::frexp(drift, &power);
+  return std::clamp(1 - (power + 2 * mantissa - 2) * 0.30103 / kLeastPower, 0.0, 1.0);
+}
+std::string strength_colour(double t) {
+  constexpr double stops[3][3] = {{255, 255, 255}, {102, 194, 164}, {16, 56, 110}};
+  const std::size_t from = t < 0.5 ? 0 : 1;
+  const double share = 2 * t - static_cast<double>(from);
+  int rgb[3];
+  for (std::size_t c = 0; c < 3; ++c) rgb[c] = static_cast<int>(stops[from][c] + share * (stops[from + 1][c] - stops[from][c]) + 0.5);
+  return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
+}
+
+}  // namespace
+
+Result<std::string> drift_map_svg(const DriftRecord& record, const std::string& name) {
+  constexpr std::size_t kMostColumns = 120;
+  const DnaDrift& drift = record.drift;
+  const std::size_t rows = drift.keys.size(), epochs = drift.from_previous.empty() ? 0 : drift.from_previous.size() - 1;
+  if (epochs == 0 || rows == 0 || rows > kMaxSide) return fail(Code::InvalidArgument, "a picture of {} layers over {} epochs, 1 to {} layers expected", rows, epochs, kMaxSide);
+  const std::size_t columns = std::min(epochs, kMostColumns);
+  const auto first_of = [&](std::size_t column) { return 1 + column * epochs / columns; };
+  const double width_of = std::clamp(900.0 / static_cast<double>(columns), 7.0, 44.0), height_of = std::clamp(640.0 / static_cast<double>(rows), 8.0, 26.0);
+  const double font = std::clamp(height_of * 0.55, 6.0, 12.0);
+  std::size_t longest = 4;
+  std::vector<std::string> labels;
+  for (std::size_t k = 0; k < rows; ++k) {
+    const std::string label = drift.keys[k] + " " + record.kinds[k];
+    labels.push_back(html_text(shortened(label, 60))), longest = std::max(longest, std::min<std::size_t>(60, label.size()));
+  }
+  const double left = 34 + static_cast<double>(longest) * font * 0.62, top = 104, gap = 14, total_width = std::max(width_of, 30.0);
+  const double grid_width = width_of * static_cast<double>(columns), grid_height = height_of * static_cast<double>(rows), total_at = left + grid_width + gap;
+  const double width = std::max(total_at + total_width + 40, 620.0), height = top + grid_height + 92;
+  std::size_t events = 0;
+  for (const auto& shifts : record.since_previous) events += shifts.size();
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 {:.0f} {:.0f}\" "
+      "font-family=\"ui-monospace, Menlo, Consolas, monospace\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+      width, height, width, height);
+  const auto text = [&](double x, double y, double size, std::string_view colour, std::string_view anchor, std::string_view words, bool bold = false) {
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" fill=\"{}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, size, colour, anchor,
+                       bold ? " font-weight=\"bold\"" : "", words);
+  };
+  const auto field = [&](double x, double y, double w, double drift_there, std::string_view title) {
+    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#d7dbe3\" stroke-width=\"0.5\"><title>{}: {:.3g}</title></rect>\n",
+                       x, y, w, height_of, strength_colour(strength_of(drift_there)), title, drift_there);
+  };
+  text(20, 30, 16, "#1d2433", "start", "Drift of layers", true);
+  text(20, 52, 12, "#4a5468", "start", html_text(shortened(name, 60)));
+  text(20, 70, 12, "#4a5468", "start", fmt::format("1 - similarity to the epoch before; {} epochs, {} logic shifts", epochs, events));
+  const std::size_t every = std::max<std::size_t>(1, (columns * 30 + static_cast<std::size_t>(grid_width) - 1) / static_cast<std::size_t>(grid_width));
+  for (std::size_t c = 0; c < columns; c += every)
+    text(left + (static_cast<double>(c) + 0.5) * width_of, top - 8, 10, "#1d2433", "middle", std::to_string(first_of(c)));
+  text(total_at + total_width / 2, top - 8, 10, "#1d2433", "middle", "in all");
+  for (std::size_t k = 0; k < rows; ++k) {
+    const double y = top + static_cast<double>(k) * height_of;
+    text(left - 8, y + height_of / 2 + font * 0.35, font, "#1d2433", "end", labels[k]);
+    for (std::size_t c = 0; c < columns; ++c) {
+      std::size_t most = first_of(c);
+      for (std::size_t e = most; e < first_of(c + 1); ++e)
+        if (drift.from_previous[e][k] > drift.from_previous[most][k]) most = e;
+      field(left + static_cast<double>(c) * width_of, y, width_of, drift.from_previous[most][k], fmt::format("{}, epoch {}", labels[k], most));
+    }
+    field(total_at, y, total_width, drift.from_first[epochs][k], labels[k] + ", in all");
+  }
+  for (std::size_t c = 0; c < columns; ++c)
+    for (std::size_t e = first_of(c); e < first_of(c + 1) && e < record.since_previous.size(); ++e)
+      for (const LogicShift& shift : record.since_previous[e]) {
+        const auto row = std::ranges::find(drift.keys, shift.target) - drift.keys.begin();
+        if (static_cast<std::size_t>(row) == rows) continue;
+        svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#d6336c\" stroke-width=\"2.5\"/>\n",
+                           left + static_cast<double>(c) * width_of + 1.2, top + static_cast<double>(row) * height_of + 1.2, width_of - 2.4, height_of - 2.4);
+      }
+  const double legend = top + grid_height + 26;
+  for (int i = 0; i <= 70; ++i)
+    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3.2\" height=\"12\" fill=\"{}\"/>\n", 34 + i * 3.0, legend, strength_colour(i / 70.0));
+  for (int power = kLeastPower; power <= 0; power += power == -7 ? 3 : 2)
+    text(36 + (power - kLeastPower) * 30.0, legend + 28, 10, "#4a5468", "middle", power == 0 ? "1" : fmt::format("1e{}", power));
+  svg += fmt::format("<rect x=\"280\" y=\"{:.1f}\" width=\"11\" height=\"11\" fill=\"none\" stroke=\"#d6336c\" stroke-width=\"2\"/>\n", legend + 0.5);
+  text(298, legend + 11, 12, "#4a5468", "start", "logic shift: what another layer was in the epoch before");
+  return svg + "</svg>\n";
 }
 
 }  // namespace loom

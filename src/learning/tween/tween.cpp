@@ -8,6 +8,7 @@
 #include "learning/names.h"
 #include "learning/tween/tween_feedback.h"
 #include "layers/link/link.h"
+#include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 #include "ops/scalar_sums.h"
@@ -60,7 +61,11 @@ class TweenSession::Watch final : public LayerWatch {
   TweenSession& session_;
 };
 
+TweenSession::TweenSession() = default;
 TweenSession::~TweenSession() = default;
+
+Exec TweenSession::work() { return mesh_ != nullptr ? mesh_->exec_with(arena_) : session_->exec_with(arena_); }
+Gradients& TweenSession::collected() { return mesh_ != nullptr ? mesh_gradients_ : session_->gradients(); }
 
 Result<void> TweenSession::set_rules() {
   LOOM_TRY_VOID(check(config_));
@@ -180,7 +185,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   }
   arena_.rewind(0);
   const View gap{gap_memory_.data(), output_.shape, output_.element};
-  const Exec exec = session_->exec_with(arena_);
+  const Exec exec = work();
   LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};
   LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
   loss_ = value.value;
@@ -231,8 +236,9 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const
     if (!std::isfinite(metrics_[u].gap)) error_ = Error{Code::NonFinite, "tween: " + state.path + ": the gap is not finite"};
     return;
   }
-  std::vector<const void*> products;
-  for (const Weight* w : state.named) products.push_back(session_->gradients().written(*w) ? session_->gradients().of(*w) : nullptr);
+  std::vector<const void*>& products = products_;
+  products.clear();
+  for (const Weight* w : state.named) products.push_back(collected().written(*w) ? collected().of(*w) : nullptr);
   if (fused_) {
     measure(u, dy);
     if (auto finite = check_products(u, products); !finite) return void(error_ = std::move(finite).error());
@@ -245,7 +251,7 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const
     use.gap = held(dy.data, dy.shape.elements() * bytes_of(dy.element)), use.gap_shape = dy.shape;
     for (std::size_t i = 0; i < products.size(); ++i) use.products.push_back(held(products[i], state.named[i]->elements() * bytes_of(dy.element)));
   }
-  for (const Weight* w : state.named) session_->gradients().clear(*w);
+  for (const Weight* w : state.named) collected().clear(*w);
 }
 
 // W-40, W-41. In chain mode a hidden target lies gradient_scale along the gradient, within the clamp.
@@ -253,7 +259,7 @@ void TweenSession::measure(std::size_t u, const ConstView& gap) {
   TweenUse& to = metrics_[u];
   const bool is_output = to.is_cell && to.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
   const ConstView& y = uses_[u].y;
-  const Agreement a = agreement(session_->exec_with(arena_), y, gap, scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0);
+  const Agreement a = agreement(work(), y, gap, scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0);
   to.budget = a.budget();
   to.gap = std::sqrt(a.gap / static_cast<double>(y.shape.elements()));
   to.skipped = to.budget < config_.budget_threshold;
@@ -302,7 +308,7 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
         T* const sum = reinterpret_cast<T*>(weight.pending.data());
         const G* const g = static_cast<const G*>(products[i]);
         const bool first = !weight.moves;
-        for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
+        for_elements(work(), n, [&](std::size_t at, std::size_t count) {
           for (std::size_t k = at; k < at + count; ++k)
             sum[k] = snap_one((first ? T{0} : sum[k]) + snap_one(static_cast<T>(factor) * static_cast<T>(g[k])));
         });
@@ -339,7 +345,7 @@ double TweenSession::update(WeightState& weight, const void* products, double fa
   const auto run = [&]<class T, class G>(const T* from, const G* g) {
     T* const v = reinterpret_cast<T*>(weight.memory.data());
     const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
-    for_elements(session_->exec_with(arena_), n, [&](std::size_t at, std::size_t count) {
+    for_elements(work(), n, [&](std::size_t at, std::size_t count) {
       for (std::size_t i = at; i < at + count; ++i)
         v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
       norms[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[at + i]) * static_cast<double>(v[at + i]); });
@@ -364,7 +370,7 @@ double TweenSession::update(WeightState& weight, const void* products, double fa
 
 // No sum here can fail: update() has tried them all.
 Result<void> TweenSession::commit() {
-  const Exec exec = session_->exec_with(arena_);
+  const Exec exec = work();
   for (WeightState& state : weights_) {
     if (!std::exchange(state.commits, false)) continue;
     const Tensor to = state.weight->master_for_update();

@@ -87,6 +87,8 @@ struct TweenVelocity {
   Tensor values;  // [1, elements] in the master's type
 };
 
+class MeshTween;
+class StepMesh;
 class TweenFeedback;
 
 class TweenSession {
@@ -132,6 +134,7 @@ class TweenSession {
   std::size_t bytes() const;
 
  private:
+  friend class MeshTween;  // runs the cells of a step mesh in place of a session's
   class Watch;
   struct LayerState {
     std::string path;
@@ -166,7 +169,10 @@ class TweenSession {
   };
   enum class Stage { None, Forward, Targets, Budgets };
 
-  TweenSession() = default;
+  TweenSession();
+  // Threads and kernels with our own memory; where the products of a layer's weights come together.
+  Exec work();
+  Gradients& collected();
   Result<void> set_rules();
   Result<void> prepare_dtp();
   Result<void> optimise();
@@ -202,6 +208,9 @@ class TweenSession {
   std::uint64_t kept_steps_ = 0;
   bool is_kept_ = false;
   std::unique_ptr<NetworkSession> session_;
+  StepMesh* mesh_ = nullptr;         // of a MeshTween, which has no session
+  Gradients mesh_gradients_;
+  std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
   Buffer gap_memory_, norms_;                  // output gap; parts of the norm of a weight's move

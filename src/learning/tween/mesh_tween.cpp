@@ -1,0 +1,124 @@
+#include "learning/tween/mesh_tween.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/fp_environment.h"
+#include "learning/names.h"
+
+namespace loom {
+
+class MeshTween::Carrier final : public StepCarrier {
+ public:
+  explicit Carrier(MeshTween& driver) : driver_(driver) {}
+  void begin_cell(std::size_t cell, std::size_t back) override {
+    driver_.back_ = back;
+    driver_.core_->current_ = driver_.position_[cell] + 1;
+  }
+  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override {
+    driver_.core_->after_forward(layer, x, y);
+    driver_.places_.resize(driver_.core_->uses_.size(), {driver_.state_, driver_.back_});
+  }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) override {
+    const double before = driver_.core_->output_gap_;
+    driver_.core_->after_backward(layer, dy, dx);
+    if (driver_.back_ > 0) driver_.core_->output_gap_ = before;  // of the last tick, the one that has a target
+  }
+
+ private:
+  MeshTween& driver_;
+};
+
+MeshTween::~MeshTween() = default;
+
+Result<std::unique_ptr<MeshTween>> MeshTween::create(Network& network, StepMesh& mesh, const TweenConfig& config, const MeshTweenOptions& options) {
+  if (&mesh.network() != &network) return fail(Code::InvalidArgument, "tween: the step mesh runs another network");
+  std::unique_ptr<MeshTween> driver(new MeshTween);
+  driver->options_ = options;
+  LOOM_TRY_VOID(driver->set_up(network, mesh, config));
+  return driver;
+}
+
+Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConfig& config) {
+  core_.reset(new TweenSession);
+  mesh_ = &mesh, carrier_ = std::make_unique<Carrier>(*this);
+  TweenSession& core = *core_;
+  core.network_ = &network, core.config_ = config, core.mesh_ = &mesh, core.fused_ = true;
+  LOOM_TRY_VOID(core.set_rules());
+  if (core.dtp_ || config.recompute_every > 0) return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
+  LOOM_TRY_VOID(core.collect());
+  LOOM_TRY(core.mse_, Loss::create({.name = "mse"}));
+  // A weight may be met in several ticks and states: all move at the end of a step.
+  for (auto& weight : core.weights_) {
+    if (weight.weight == nullptr || weight.is_shared) continue;
+    LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
+    weight.is_shared = true;
+  }
+  std::vector<std::size_t> sizes, groups;
+  const Layer* last = nullptr;
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer& layer) {
+    sizes.push_back(w.is_frozen() ? 0 : w.elements());
+    groups.push_back(groups.empty() ? 0 : groups.back() + (&layer != last));
+    last = &layer;
+  });
+  LOOM_TRY(core.mesh_gradients_, Gradients::create_shared(sizes, groups, mesh.element()));
+  core.executed_.clear();
+  for (std::size_t i = 0; i < network.num_cells(); ++i) {
+    position_.push_back(core.executed_.size());
+    if (network.cell(i).runs()) core.executed_.push_back(network.step_cells()[i].operation);
+  }
+  return mesh.prepare_carry(core.chain_ ? nullptr : &core.rules_);
+}
+
+Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double learning_rate) {
+  StepState* const one = &state;
+  return step(std::span(&one, 1), std::span(&target, 1), learning_rate);
+}
+
+Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate) {
+  LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
+  if (states.empty() || states.size() != targets.size())
+    return fail(Code::InvalidArgument, "tween: {} targets for {} states, one for each expected", targets.size(), states.size());
+  const FpEnvironment environment;
+  TweenSession& core = *core_;
+  core.uses_.clear(), core.metrics_.clear(), core.order_.clear(), places_.clear();
+  core.error_.reset();
+  for (auto& weight : core.weights_) weight.moves = false;
+  core.rate_ = learning_rate / static_cast<double>(states.size());
+  output_gap_ = loss_ = 0, input_gap_ = {};
+  for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_]));
+  output_gap_ /= static_cast<double>(states.size()), loss_ /= static_cast<double>(states.size());
+  auto done = core.finish();
+  if (!done) core.roll_back();
+  list_uses();
+  return done;
+}
+
+Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
+  TweenSession& core = *core_;
+  LOOM_TRY(core.output_, state.output());
+  LOOM_TRY(const ConstView gap, core.output_gap_of(target));
+  core.branch_rate_ = 1, core.output_gap_ = 0;
+  core.mesh_gradients_.clear();
+  LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.chain_ ? nullptr : &core.rules_, options_.ticks, core.mesh_gradients_, *carrier_));
+  if (core.error_) return tl::make_unexpected(*std::move(core.error_));
+  output_gap_ += core.output_gap_, loss_ += core.loss_;
+  return {};
+}
+
+// As they ran: cells went back in descending order.
+void MeshTween::list_uses() {
+  const auto& metrics = core_->metrics_;
+  order_.clear();
+  for (std::size_t u = 0; u < metrics.size(); ++u)
+    if (metrics[u].path != nullptr) order_.push_back(u);
+  std::ranges::sort(order_, {}, [&](std::size_t u) { return std::tuple(places_[u].state, places_[u].back, metrics[u].cell, u); });
+  uses_.clear();
+  for (const std::size_t u : order_) {
+    MeshTweenUse& use = uses_.emplace_back();
+    static_cast<TweenUse&>(use) = metrics[u];
+    use.state = places_[u].state, use.back = places_[u].back;
+  }
+}
+
+}  // namespace loom
