@@ -11,7 +11,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
-  std::string model, output;
+  std::string model, output, adapter;
 };
 
 Result<int> run_convert(const Options& o) {
@@ -25,6 +25,11 @@ Result<int> run_convert(const Options& o) {
   }
   watch_interrupts(nullptr);
   LOOM_TRY(const ModelContents model, read_model(o.model));
+  std::optional<PeftDelta> adapter;
+  if (!o.adapter.empty()) {
+    LOOM_TRY(adapter, PeftDelta::read(o.adapter, model.source.config));
+    options.adapter = &*adapter;
+  }
   Digest root{};
   {
     Progress bar("converting", o.common.quiet);
@@ -49,6 +54,7 @@ Run convert_command(CLI::App& app) {
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
   app.add_option("OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
   app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
+  app.add_option("--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

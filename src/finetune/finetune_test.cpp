@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "lm/language_model.h"
+#include "lm/model_entity.h"
 #include "lm/session.h"
 
 namespace loom {
@@ -36,8 +37,7 @@ FinetuneConfig small_config(int threads = 2) {
   return config;
 }
 
-std::vector<float> logits(DecoderModel model) {
-  const auto shared = std::make_shared<const DecoderModel>(std::move(model));
+std::vector<float> logits(const std::shared_ptr<const DecoderModel>& shared) {
   SessionOptions options;
   options.threads = 1, options.context_tokens = 32;
   const auto session = Session::create(shared, options).value();
@@ -45,6 +45,7 @@ std::vector<float> logits(DecoderModel model) {
   const auto out = session->feed(ids).value();
   return {out.begin(), out.end()};
 }
+std::vector<float> logits(DecoderModel model) { return logits(std::make_shared<const DecoderModel>(std::move(model))); }
 
 class Folder {
  public:
@@ -103,6 +104,38 @@ TEST(Finetune, L_141_adapters_survive_their_files_and_can_be_switched) {
   options.adapters = {folder.path};
   const auto loaded = load_language_model(kModel, options);
   EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().message);
+}
+
+TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
+  DecoderModel model = open_model();
+  FinetuneConfig config = small_config();
+  config.adapter.targets = {"q_proj", "k_proj", "o_proj", "down_proj"};
+  ASSERT_TRUE(finetune(model, *windows(model), config));
+  const Folder folder;
+  ASSERT_TRUE(save_peft(model, config.adapter, folder.path, kModel));
+  const std::vector<float> base = logits(open_model()), apart = logits(std::move(model));
+  const auto contents = read_model(kModel);
+  ASSERT_TRUE(contents);
+  auto delta = PeftDelta::read(folder.path, contents->source.config);
+  ASSERT_TRUE(delta) << delta.error().message;
+  for (const auto& [dtype, bound] : {std::pair{DType::float32, 2e-5f}, std::pair{DType::int16, 2e-3f}}) {
+    const std::string path = folder.path + "/merged.entity";
+    const auto written = write_model_entity(path, *contents, {.threads = 2, .dtype = dtype, .adapter = &*delta, .progress = {}});
+    ASSERT_TRUE(written) << written.error().message;
+    const auto merged = load_language_model(path);
+    ASSERT_TRUE(merged) << merged.error().message;
+    const std::vector<float> together = logits(merged->decoder);
+    float largest = 0, moved = 0, apart_by = 0;
+    for (std::size_t i = 0; i < base.size(); ++i) {
+      largest = std::max(largest, std::fabs(apart[i])), moved = std::max(moved, std::fabs(apart[i] - base[i]));
+      apart_by = std::max(apart_by, std::fabs(together[i] - apart[i]));
+    }
+    EXPECT_LT(apart_by, bound * largest) << name(dtype);
+    EXPECT_GT(moved, 0.1f * largest);
+  }
+  ModelConfig other = contents->source.config;
+  other.num_hidden_layers = 1;
+  EXPECT_EQ(PeftDelta::read(folder.path, other).error().code, Code::Unsupported);
 }
 
 TEST(Finetune, L_141_what_does_not_fit_is_an_error) {

@@ -17,8 +17,9 @@ bool has_scales_or_zeros(DType t) { return !is_block_format(t) && (has_scales(t)
 // One tensor on its way into a file.
 class Packer {
  public:
-  Packer(const DecoderSource& source, const SourceTensor& tensor, std::optional<DType> wanted) : source_(source), tensor_(tensor) {
-    dtype_ = !is_matrix(tensor.place.role) ? DType::float32 : wanted.value_or(tensor.dtype);
+  Packer(const DecoderSource& source, const SourceTensor& tensor, const ModelEntityOptions& options) : source_(source), tensor_(tensor) {
+    dtype_ = !is_matrix(tensor.place.role) ? DType::float32 : options.dtype.value_or(tensor.dtype);
+    if (options.adapter != nullptr && options.adapter->has(tensor.place)) adapter_ = options.adapter;
   }
   DType dtype() const { return dtype_; }
   const SourceTensor& tensor() const { return tensor_; }
@@ -35,13 +36,14 @@ class Packer {
     const std::vector<std::uint32_t> order = source_row_order(source_, tensor_);
     const bool vector = tensor_.shape.size() == 1;
     LOOM_TRY(const Matrix m, source_matrix(tensor_, order));
-    if (is_block_format(dtype_) && tensor_.dtype == dtype_) return PackedMatrix{blocks(order), {}, {}};
-    if (!vector && tensor_.dtype == dtype_) {
+    if (adapter_ == nullptr && is_block_format(dtype_) && tensor_.dtype == dtype_) return PackedMatrix{blocks(order), {}, {}};
+    if (adapter_ == nullptr && !vector && tensor_.dtype == dtype_) {
       LOOM_TRY(const QuantizedMatrix q, m.to_quantized());
       return pack(q);
     }
     std::vector<float> values(m.rows() * m.cols());
     for (std::size_t r = 0; r < m.rows(); ++r) m.decode_row(r, values.data() + r * m.cols());
+    if (adapter_ != nullptr) LOOM_TRY_VOID(adapter_->add_to(tensor_.place, m.rows(), m.cols(), values));
     if (vector && !order.empty()) {
       std::vector<float> half_split(values.size());
       for (std::size_t i = 0; i < values.size(); ++i) half_split[i] = values[order[i]];
@@ -74,6 +76,7 @@ class Packer {
 
   const DecoderSource& source_;
   const SourceTensor& tensor_;
+  const PeftDelta* adapter_ = nullptr;
   DType dtype_;
 };
 
@@ -83,7 +86,7 @@ class Tensors {
  public:
   Tensors(const ModelContents& model, const ModelEntityOptions& options) : options_(options) {
     for (const SourceTensor& t : model.source.tensors)
-      if (t.place.role != TensorRole::RopeFactors) packers_.emplace_back(model.source, t, options.dtype);  // the config holds those
+      if (t.place.role != TensorRole::RopeFactors) packers_.emplace_back(model.source, t, options);  // the config holds those
     kept_.resize(packers_.size());
   }
 

@@ -14,12 +14,14 @@
 
 #include "io/entity/entity.h"
 #include "lm/model_contents.h"
+#include "lm/peft.h"
 
 namespace loom {
 
 struct ModelEntityOptions {
   int threads = 0;                  // 0: one per physical core
   std::optional<DType> dtype;       // matrices to this type, as ModelOptions would load them; absent: as stored
+  const PeftDelta* adapter = nullptr;  // added to the weights that it has pairs for, which are encoded anew in their type
   std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels
 };
 

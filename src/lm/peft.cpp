@@ -146,6 +146,60 @@ Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, con
   return config;
 }
 
+Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& model) {
+  LOOM_TRY(const PeftConfig config, parse_config(folder + "/adapter_config.json", ""));
+  LOOM_TRY(const SafetensorsFile file, SafetensorsFile::open(folder + "/adapter_model.safetensors"));
+  PeftDelta delta;
+  delta.rank_ = config.rank, delta.scale_ = config.alpha / static_cast<double>(config.rank);
+  for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer)
+    for (const Target& target : kTargets) {
+      Pair pair;
+      pair.place = {target.role, layer};
+      std::string name = hf_name(pair.place);
+      name.resize(name.size() - kWeight.size());
+      const SafeTensor *a = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[0])), *b = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[1]));
+      if (a == nullptr && b == nullptr) continue;
+      if (a == nullptr || b == nullptr) return fail(Code::CorruptData, "{}: {}: only one of lora_A and lora_B is there", folder, name);
+      if (a->shape.size() != 2 || b->shape.size() != 2) return fail(Code::ShapeMismatch, "{}: {}: lora_A and lora_B have two axes", folder, name);
+      pair.cols = a->shape[1], pair.rows = b->shape[0];
+      LOOM_TRY(pair.a, values_of(*a, config.rank, pair.cols));
+      LOOM_TRY(pair.b, values_of(*b, pair.rows, config.rank));
+      delta.pairs_.push_back(std::move(pair));
+    }
+  if (2 * delta.pairs_.size() == file.tensors().size()) return delta;
+  for (const SafeTensor& t : file.tensors()) {
+    std::string_view name = t.name;
+    for (const std::string_view half : kHalves)
+      if (name.ends_with(half)) name.remove_suffix(half.size());
+    if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+    const auto place = place_from_hf(std::string(name) + std::string(kWeight));
+    if (!place || !delta.has(*place)) return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
+  }
+  return fail(Code::CorruptData, "{}: more tensors than pairs of lora_A and lora_B", folder);
+}
+
+const PeftDelta::Pair* PeftDelta::find(const TensorPlace& place) const {
+  const auto found = std::ranges::find(pairs_, place, &Pair::place);
+  return found == pairs_.end() ? nullptr : &*found;
+}
+
+Result<void> PeftDelta::add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const {
+  const Pair* const pair = find(place);
+  if (pair == nullptr) return {};
+  if (pair->rows != rows || pair->cols != cols || w.size() != rows * cols)
+    return fail(Code::ShapeMismatch, "{}: adapters for {} x {}, the weight is {} x {}", hf_name(place), pair->rows, pair->cols, rows, cols);
+  std::vector<double> sums(cols);
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::ranges::fill(sums, 0.0);
+    for (std::size_t k = 0; k < rank_; ++k) {
+      const auto b = static_cast<double>(pair->b[r * rank_ + k]);
+      for (std::size_t c = 0; c < cols; ++c) sums[c] += b * static_cast<double>(pair->a[k * cols + c]);
+    }
+    for (std::size_t c = 0; c < cols; ++c) w[r * cols + c] = static_cast<float>(static_cast<double>(w[r * cols + c]) + scale_ * sums[c]);
+  }
+  return {};
+}
+
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model) {
   SafetensorsWriter writer;
   writer.set_metadata("format", "pt");

@@ -3,10 +3,12 @@
 // target_modules) and adapter_model.safetensors (base_model.model.model.layers.N.self_attn.q_proj.lora_A.weight, ...lora_B.weight). Rows of q
 // and k stand as in Hugging Face checkpoints, which is how they lie in memory whatever file the base came from.
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lm/decoder.h"
+#include "lm/tensor_names.h"
 
 namespace loom {
 
@@ -25,6 +27,26 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
 // Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none; DiskFull, IoError.
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model = "");
+// What a folder adds to weights that are written to a file: for good, where load_peft() keeps the two apart.
+class PeftDelta {
+ public:
+  // Errors of load_peft(); Unsupported for a tensor without a counterpart in a model of that config.
+  static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
+  bool has(const TensorPlace& place) const { return find(place) != nullptr; }
+  // w[rows, cols] += alpha / rank * B A, each sum in f64 over the rank ascending, rounded once to f32. ShapeMismatch.
+  Result<void> add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const;
+
+ private:
+  struct Pair {
+    TensorPlace place;
+    std::size_t rows = 0, cols = 0;
+    std::vector<float> a, b;  // [rank, cols], [rows, rank]
+  };
+  const Pair* find(const TensorPlace& place) const;
+  std::size_t rank_ = 0;
+  double scale_ = 0;
+  std::vector<Pair> pairs_;
+};
 // Lets the adapters of that name count or not, between two calls of a session. NotFound.
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled);
 
