@@ -303,7 +303,7 @@ void StepState::visit(Archive& archive) {
   std::uint64_t count = count_;
   archive.number(count, mesh_->options_.history_capacity);
   std::uint8_t kept = kept_;
-  if (mesh_->options_.keep_inputs) archive.flag(kept);
+  if (mesh_->options_.keep_inputs && count == 0) archive.flag(kept);  // captured ticks are kept ones
   if constexpr (Archive::kReads) {
     count_ = static_cast<std::size_t>(count), kept_ = kept != 0 || count_ != 0;
     newest_ = used_slots() == 0 ? newest_ : used_slots() - 1;

@@ -16,17 +16,13 @@ constexpr std::string_view kSpec = R"({"depth":1,"rows":1,"cols":1,"layers_per_c
 struct Fixture {
   loom::Network network = std::move(loom::network_from_json(kSpec)->network);
   std::unique_ptr<loom::StepMesh> mesh;
-  Fixture() {
+  explicit Fixture(bool keep_inputs) {
     LOOM_ASSERT(network.prepare_steps(loom::Shape::of({1, 3})));
-    mesh = loom::StepMesh::create(network, {.threads = 1, .history_capacity = 2}).value();
+    mesh = loom::StepMesh::create(network, {.threads = 1, .history_capacity = 2, .keep_inputs = keep_inputs}).value();
   }
 };
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Fixture fixture;
-  static loom::StepState state = fixture.mesh->create_state().value();
+void restore_and_step(const Fixture& fixture, loom::StepState& state, const std::uint8_t* data, std::size_t size) {
   static_cast<void>(state.restore(std::as_bytes(std::span(data, size))));
   state.reset();
   std::vector<std::byte> bytes = state.snapshot();
@@ -35,9 +31,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   loom::Sha256 hash;
   hash.update(bytes);
   for (const std::uint8_t b : hash.finish()) bytes.push_back(std::byte{b});
-  if (!state.restore(bytes)) return 0;
+  if (!state.restore(bytes)) return;
   LOOM_ASSERT(state.snapshot() == bytes);
   static_cast<void>(state.pending() ? fixture.mesh->commit(state) : loom::Result<void>());
   static_cast<void>(fixture.mesh->step(state, {.capture = true}));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Fixture plain(false), keeping(true);
+  static loom::StepState state = plain.mesh->create_state().value(), kept = keeping.mesh->create_state().value();
+  restore_and_step(plain, state, data, size);
+  restore_and_step(keeping, kept, data, size);
   return 0;
 }
