@@ -75,7 +75,7 @@ def rows(table):
             for rate in (0.1, 0.3):
                 sgd = {"name": "sgd", "learning_rate": rate}
                 momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
-                for name, sizes, activation, dtypes in (("relu", small, "relu", ("float32", "ternary", "binary")),
+                for name, sizes, activation, dtypes in (("relu", small, "relu", ("float32", "bfloat16", "int8", "ternary", "binary")),
                                                         ("sign", small, "sign", ("float32", "ternary", "binary")), ("deep", deep, "relu", ("float32",))):
                     for dtype in dtypes:
                         row = f"{name}_{dtype}_{{}}_{rate}_{seed}"
