@@ -28,7 +28,7 @@ Result<Dna> dna_of_file(const std::string& path, const DnaFlags& o) {
 Json as_json(const DnaComparison& c) {
   Json layers = Json::array(), shifts = Json::array();
   for (const auto& layer : c.layers) layers.push_back(Json{{"layer", layer.key}, {"overlap", layer.overlap}});
-  for (const LogicShift& s : c.shifts) shifts.push_back(Json{{"source", s.source}, {"target", s.target}, {"overlap", s.overlap}});
+  for (const LogicShift& s : c.shifts) shifts.push_back(shift_json(s));
   return Json{{"overall_overlap", c.overall},
               {"structural_overlap", c.structural},
               {"layers", std::move(layers)},
@@ -98,7 +98,10 @@ std::vector<std::size_t> shown_epochs(std::size_t epochs) {
 Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
   Json out = Json::array();
   for (std::size_t e = 0; e < by_epoch.size(); ++e)
-    for (const LogicShift& s : by_epoch[e]) out.push_back({{"epoch", e}, {"source", s.source}, {"target", s.target}, {"overlap", s.overlap}});
+    for (const LogicShift& s : by_epoch[e]) {
+      out.push_back({{"epoch", e}});
+      out.back().update(shift_json(s));
+    }
   return out;
 }
 

@@ -20,7 +20,7 @@ Result<Dna> dna_of_file(const std::string& path) {
 
 Json as_json(std::span<const LogicShift> shifts) {
   Json out = Json::array();
-  for (const LogicShift& s : shifts) out.push_back({{"source", s.source}, {"target", s.target}, {"overlap", s.overlap}});
+  for (const LogicShift& s : shifts) out.push_back(shift_json(s));
   return out;
 }
 
@@ -47,6 +47,8 @@ bool read_shifts(const Json* json, std::vector<LogicShift>& to) {
 }
 
 }  // namespace
+
+Json shift_json(const LogicShift& s) { return {{"source", s.source}, {"target", s.target}, {"overlap", s.overlap}}; }
 
 void DnaRecorder::observe(const TrainProgress& p) {
   if (!warning_.empty()) return;

@@ -33,6 +33,8 @@ class DnaRecorder {
   std::vector<Json> lines_;
 };
 
+// {"source", "target", "overlap"}
+Json shift_json(const LogicShift& shift);
 // dna.jsonl of a run: a folder, or a file in it. NotFound, CorruptData with the line.
 Result<DriftRecord> read_drift(const std::string& run);
 // The lines of a file against those of a replay, which may go further. CorruptData with the first that differs.

@@ -19,7 +19,7 @@ class Packer {
  public:
   Packer(const DecoderSource& source, const SourceTensor& tensor, const ModelEntityOptions& options) : source_(source), tensor_(tensor) {
     dtype_ = !is_matrix(tensor.place.role) ? DType::float32 : options.dtype.value_or(tensor.dtype);
-    if (options.adapter != nullptr && options.adapter->has(tensor.place)) adapter_ = options.adapter;
+    if (options.adapter != nullptr && options.adapter->find(tensor.place) != nullptr) adapter_ = options.adapter;
   }
   DType dtype() const { return dtype_; }
   const SourceTensor& tensor() const { return tensor_; }

@@ -22,20 +22,24 @@ constexpr Target kTargets[] = {{"q_proj", TensorRole::Q},       {"k_proj", Tenso
                                {"gate_proj", TensorRole::Gate}, {"up_proj", TensorRole::Up}, {"down_proj", TensorRole::Down}};
 constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight", kHalves[2] = {".lora_A.weight", ".lora_B.weight"};
 
-// f(hf name without ".weight", weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and target.
+// "model.layers.3.self_attn.q_proj"
+std::string module_name(const TensorPlace& place) {
+  std::string name = hf_name(place);
+  name.resize(name.size() - kWeight.size());
+  return name;
+}
+
+// f(target, its place, weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and target.
 template <class F>
 void each_matrix(const DecoderModel& model, F&& f) {
   std::map<std::string, Weight*> weights;
   model.network.visit_weights([&](const std::string& path, Weight& w, Layer&) { weights[path] = &w; });
   for (std::int64_t layer = 0; layer < model.config.num_hidden_layers; ++layer)
     for (const Target& target : kTargets) {
-      const NetworkPlace place = place_in_network(model.config, {target.role, layer});
+      const TensorPlace tensor{target.role, layer};
+      const NetworkPlace place = place_in_network(model.config, tensor);
       const std::string path = place.path + "." + place.weight;
-      const auto found = weights.find(path);
-      if (found == weights.end()) continue;
-      std::string name = hf_name({target.role, layer});
-      name.resize(name.size() - kWeight.size());
-      f(target.name, name, *found->second, path);
+      if (const auto found = weights.find(path); found != weights.end()) f(target, tensor, *found->second, path);
     }
 }
 
@@ -94,8 +98,8 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
       return fail(Code::UnknownName, "target \"{}\" is not known; known: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", printable(wanted));
   model.network.visit_weights([](const std::string&, Weight& w, Layer&) { w.freeze(true); });
   std::optional<Error> error;
-  each_matrix(model, [&](std::string_view target, const std::string&, Weight& w, const std::string& path) {
-    if (error || std::ranges::find(config.targets, target) == config.targets.end()) return;
+  each_matrix(model, [&](const Target& target, const TensorPlace&, Weight& w, const std::string& path) {
+    if (error || std::ranges::find(config.targets, target.name) == config.targets.end()) return;
     const auto attach = [&]() -> Result<void> {
       LOOM_TRY_VOID(attach_adapter(w, {config.name, "", config.rank, config.alpha, true}));
       Adapter& adapter = w.adapters().back();
@@ -110,38 +114,24 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name) {
   LOOM_TRY(PeftConfig config, parse_config(folder + "/adapter_config.json", name));
-  LOOM_TRY(const SafetensorsFile file, SafetensorsFile::open(folder + "/adapter_model.safetensors"));
+  LOOM_TRY(const PeftDelta delta, PeftDelta::read(folder, model.config));
   std::optional<Error> error;
-  std::size_t used = 0;
-  each_matrix(model, [&](std::string_view target, const std::string& hf, Weight& w, const std::string& path) {
-    if (error) return;
-    const SafeTensor* halves[2] = {};
-    for (int i = 0; i < 2; ++i) halves[i] = file.tensor(fmt::format("{}{}{}", kPrefix, hf, kHalves[i]));
-    if (halves[0] == nullptr && halves[1] == nullptr) return;
+  each_matrix(model, [&](const Target& target, const TensorPlace& place, Weight& w, const std::string& path) {
+    const PeftDelta::Pair* const pair = error ? nullptr : delta.find(place);
+    if (pair == nullptr) return;
     const auto attach = [&]() -> Result<void> {
-      if (halves[0] == nullptr || halves[1] == nullptr) return fail(Code::CorruptData, "only one of lora_A and lora_B is there");
-      LOOM_TRY(const std::vector<float> a, values_of(*halves[0], config.rank, w.cols()));
-      LOOM_TRY(const std::vector<float> b, values_of(*halves[1], w.rows(), config.rank));
+      LOOM_TRY_VOID(pair->check_shape(w.rows(), w.cols()));
       LOOM_TRY_VOID(attach_adapter(w, {name, "", config.rank, config.alpha, true}));
-      LOOM_TRY_VOID(w.adapters().back().a.set(std::span<const float>(a)));
-      return w.adapters().back().b.set(std::span<const float>(b));
+      LOOM_TRY_VOID(w.adapters().back().a.set(std::span<const float>(pair->a)));
+      return w.adapters().back().b.set(std::span<const float>(pair->b));
     };
     if (auto done = attach(); !done) {
       error = Error{done.error().code, fmt::format("{}: {}: {}", folder, path, done.error().message)};
       return;
     }
-    used += 2;
-    if (std::ranges::find(config.targets, target) == config.targets.end()) config.targets.emplace_back(target);
+    if (std::ranges::find(config.targets, target.name) == config.targets.end()) config.targets.emplace_back(target.name);
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  if (used != file.tensors().size())
-    for (const SafeTensor& t : file.tensors()) {
-      bool known = false;
-      each_matrix(model, [&](std::string_view, const std::string& hf, Weight&, const std::string&) {
-        for (const std::string_view half : kHalves) known |= t.name == fmt::format("{}{}{}", kPrefix, hf, half);
-      });
-      if (!known) return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
-    }
   LOOM_TRY_VOID(model.network.prepare(Shape::of({1})));
   return config;
 }
@@ -155,8 +145,7 @@ Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& 
     for (const Target& target : kTargets) {
       Pair pair;
       pair.place = {target.role, layer};
-      std::string name = hf_name(pair.place);
-      name.resize(name.size() - kWeight.size());
+      const std::string name = module_name(pair.place);
       const SafeTensor *a = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[0])), *b = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[1]));
       if (a == nullptr && b == nullptr) continue;
       if (a == nullptr || b == nullptr) return fail(Code::CorruptData, "{}: {}: only one of lora_A and lora_B is there", folder, name);
@@ -173,9 +162,14 @@ Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& 
       if (name.ends_with(half)) name.remove_suffix(half.size());
     if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
     const auto place = place_from_hf(std::string(name) + std::string(kWeight));
-    if (!place || !delta.has(*place)) return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
+    if (!place || delta.find(*place) == nullptr) return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
   }
   return fail(Code::CorruptData, "{}: more tensors than pairs of lora_A and lora_B", folder);
+}
+
+Result<void> PeftDelta::Pair::check_shape(std::size_t weight_rows, std::size_t weight_cols) const {
+  if (rows == weight_rows && cols == weight_cols) return {};
+  return fail(Code::ShapeMismatch, "{}: adapters for {} x {}, the weight is {} x {}", hf_name(place), rows, cols, weight_rows, weight_cols);
 }
 
 const PeftDelta::Pair* PeftDelta::find(const TensorPlace& place) const {
@@ -186,8 +180,7 @@ const PeftDelta::Pair* PeftDelta::find(const TensorPlace& place) const {
 Result<void> PeftDelta::add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const {
   const Pair* const pair = find(place);
   if (pair == nullptr) return {};
-  if (pair->rows != rows || pair->cols != cols || w.size() != rows * cols)
-    return fail(Code::ShapeMismatch, "{}: adapters for {} x {}, the weight is {} x {}", hf_name(place), pair->rows, pair->cols, rows, cols);
+  LOOM_TRY_VOID(pair->check_shape(rows, cols));
   std::vector<double> sums(cols);
   for (std::size_t r = 0; r < rows; ++r) {
     std::ranges::fill(sums, 0.0);
@@ -205,7 +198,7 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
   writer.set_metadata("format", "pt");
   std::vector<std::vector<std::byte>> kept;
   Result<void> added;
-  each_matrix(model, [&](std::string_view, const std::string& hf, Weight& w, const std::string&) {
+  each_matrix(model, [&](const Target&, const TensorPlace& place, Weight& w, const std::string&) {
     Adapter* adapter = adapter_named(w, config.name);
     if (adapter == nullptr || !added) return;
     for (int i = 0; i < 2 && added; ++i) {
@@ -214,7 +207,7 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
       half.decode(0, values.size(), values.data());
       std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
       for (std::size_t k = 0; k < values.size(); ++k) store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
-      added = writer.add(fmt::format("{}{}{}", kPrefix, hf, kHalves[i]), DType::float32, {half.shape()[0], half.shape()[1]}, bytes);
+      added = writer.add(fmt::format("{}{}{}", kPrefix, module_name(place), kHalves[i]), DType::float32, {half.shape()[0], half.shape()[1]}, bytes);
     }
   });
   LOOM_TRY_VOID(added);
@@ -231,7 +224,7 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
 
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled) {
   bool found = false;
-  each_matrix(model, [&](std::string_view, const std::string&, Weight& w, const std::string&) {
+  each_matrix(model, [&](const Target&, const TensorPlace&, Weight& w, const std::string&) {
     if (Adapter* adapter = adapter_named(w, name)) adapter->enabled = enabled, found = true;
   });
   if (!found) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));

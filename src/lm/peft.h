@@ -19,34 +19,37 @@ struct PeftConfig {
   std::vector<std::string> targets = {"q_proj", "k_proj", "v_proj", "o_proj"};  // of every block; also gate_proj, up_proj, down_proj
 };
 
-// Adds fresh adapters (A normal with deviation 0.02 by seed and path, B zero: the model's answers stay as they are) and freezes everything
-// else. UnknownName for a target, InvalidConfig for a name that is taken, a rank of 0.
-Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed);
-// Reads a folder and adds what it holds under `name`. NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of
-// adapters than LoRA, trained biases, and layers without a counterpart here.
-Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
-// Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none; DiskFull, IoError.
-Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model = "");
-// What a folder adds to weights that are written to a file: for good, where load_peft() keeps the two apart.
+// What such a folder holds, as read.
 class PeftDelta {
  public:
-  // Errors of load_peft(); Unsupported for a tensor without a counterpart in a model of that config.
-  static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
-  bool has(const TensorPlace& place) const { return find(place) != nullptr; }
-  // w[rows, cols] += alpha / rank * B A, each sum in f64 over the rank ascending, rounded once to f32. ShapeMismatch.
-  Result<void> add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const;
-
- private:
   struct Pair {
     TensorPlace place;
     std::size_t rows = 0, cols = 0;
     std::vector<float> a, b;  // [rank, cols], [rows, rank]
+    Result<void> check_shape(std::size_t weight_rows, std::size_t weight_cols) const;
   };
+
+  // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA, trained biases, and tensors
+  // without a counterpart in a model of that config.
+  static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
+  // Null where there is none.
   const Pair* find(const TensorPlace& place) const;
+  // w[rows, cols] += alpha / rank * B A, each sum in f64 over the rank ascending, rounded once to f32. ShapeMismatch.
+  Result<void> add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const;
+
+ private:
   std::size_t rank_ = 0;
   double scale_ = 0;
   std::vector<Pair> pairs_;
 };
+
+// Adds fresh adapters (A normal with deviation 0.02 by seed and path, B zero: the model's answers stay as they are) and freezes everything
+// else. UnknownName for a target, InvalidConfig for a name that is taken, a rank of 0.
+Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed);
+// Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig for a name that is taken.
+Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
+// Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none; DiskFull, IoError.
+Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model = "");
 // Lets the adapters of that name count or not, between two calls of a session. NotFound.
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled);
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 
-
 namespace loom {
 namespace {
 

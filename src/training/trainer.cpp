@@ -8,6 +8,7 @@
 #include "core/fp_environment.h"
 #include "learning/clip.h"
 #include "ops/all.h"
+#include "ops/finite.h"
 #include "ops/for_rows.h"
 #include "ops/scalar_sums.h"
 
@@ -26,27 +27,12 @@ void visit_trained(const std::string& path, Layer& layer, bool trainable, double
   layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(below.empty() ? path : path + "." + below, child, trainable, scale, visit); });
 }
 
-bool is_finite(const Exec& exec, ConstTensor x) {
-  const std::size_t n = x.rows * x.cols;
-  std::atomic<bool> bad{false};
-  with_element(x.element, [&]<class T>() {
-    for_elements(exec, n, [&](std::size_t at, std::size_t count) {
-      using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-      constexpr Bits kInfinite = sizeof(T) == 8 ? static_cast<Bits>(0x7ff0000000000000u) : static_cast<Bits>(0x7f800000u);
-      Bits found = 0;
-      for (std::size_t i = at; i < at + count; ++i) found |= static_cast<Bits>((std::bit_cast<Bits>(x.as<T>()[i]) & kInfinite) == kInfinite);
-      if (found != 0) bad.store(true, std::memory_order_relaxed);
-    });
-  });
-  return !bad.load();
-}
-
 // Finds where numbers stop being finite, for a message.
 class FiniteWatch final : public LayerWatch {
  public:
   explicit FiniteWatch(const Exec& exec) : exec_(exec) {}
   void after_forward(const Layer& layer, const ConstView& /*x*/, const ConstView& y) override {
-    if (first == nullptr && !is_finite(exec_, y)) first = &layer;
+    if (first == nullptr && !all_finite(exec_, y)) first = &layer;
   }
   void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
   const Layer* first = nullptr;
@@ -403,7 +389,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
     LOOM_TRY(report.gradient_norm, clip_norm(now, gradients_, config_.clip_norm));
     fine = std::isfinite(report.gradient_norm);
   } else {
-    for (const ConstTensor& g : const_gradients_) fine = fine && is_finite(now, g);
+    for (const ConstTensor& g : const_gradients_) fine = fine && all_finite(now, g);
   }
   if (!fine) {
     report.skipped = true;

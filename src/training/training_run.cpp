@@ -313,6 +313,7 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   LOOM_TRY_VOID(write_line(std::move(line)));
   LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
   ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
+  // Checkpoints by steps may lie inside an epoch; then every epoch has its own, so that none goes on from further back than one.
   const bool asked = config_.checkpoint_steps != 0, last = early || going == Continue::stop || position_.epoch == config_.epochs;
   if (!options_.out.empty() && (asked || last || std::chrono::steady_clock::now() - saved_ >= kCheckpointPause)) {
     LOOM_TRY_VOID(save_state());

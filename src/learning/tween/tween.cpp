@@ -10,6 +10,7 @@
 #include "layers/link/link.h"
 #include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/finite.h"
 #include "ops/for_rows.h"
 #include "ops/scalar_sums.h"
 
@@ -37,16 +38,6 @@ Result<void> check(const TweenConfig& c) {
                 {"learning_rate", c.learning_rate, 0, kMost}};
   for (const auto& range : ranges) LOOM_TRY_VOID(check_range("tween", range.key, range.value, range.low, range.high));
   return {};
-}
-
-// Something is not finite exactly when the sum of its products with 0 is not.
-bool all_finite(ConstTensor x) {
-  return with_element(x.element, [&]<class T>() {
-    T lanes[16] = {}, sum = 0;
-    for (std::size_t i = 0; i < x.rows * x.cols; ++i) lanes[i % 16] += x.as<T>()[i] * T{0};
-    for (const T lane : lanes) sum += lane;
-    return sum == 0;
-  });
 }
 
 }  // namespace
@@ -277,11 +268,11 @@ double TweenSession::rate_of(const Use& use, const TweenUse& metrics, const Weig
   return rate * factor / static_cast<double>(state.layer->tween_rows(use.x.shape, use.y.shape));
 }
 
-Result<void> TweenSession::check_products(std::size_t u, std::span<const void* const> products) const {
+Result<void> TweenSession::check_products(std::size_t u, std::span<const void* const> products) {
   const LayerState& state = layers_[uses_[u].layer];
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (products[i] == nullptr) continue;
-    if (!all_finite({products[i], 1, state.named[i]->elements(), output_.element}) || !std::isfinite(metrics_[u].gap))
+    if (!all_finite(work(), {products[i], 1, state.named[i]->elements(), output_.element}) || !std::isfinite(metrics_[u].gap))
       return fail(Code::NonFinite, "tween: {}: the update of {} is not finite", state.path, state.named[i]->name());
   }
   return {};
@@ -514,14 +505,14 @@ Result<void> TweenSession::optimise() {
         });
       });
     });
-    if (!all_finite(g)) return fail(Code::NonFinite, "tween: {}: the gradient is not finite", velocities_[state.velocity].path);
+    if (!all_finite(exec, g)) return fail(Code::NonFinite, "tween: {}: the gradient is not finite", velocities_[state.velocity].path);
     masters[state.velocity] = to, gradients[state.velocity] = g;
   }
   LOOM_TRY_VOID(optimizer_->step(exec, masters, gradients, rate_));
   for (const WeightState& state : weights_) {
     if (state.weight == nullptr || masters[state.velocity].data == nullptr) continue;
     if (state.limit > 0) clamp(exec, state.limit, masters[state.velocity]);
-    if (!all_finite(masters[state.velocity]))
+    if (!all_finite(exec, masters[state.velocity]))
       return fail(Code::NonFinite, "tween: {}: the update is not finite", velocities_[state.velocity].path);
   }
   for (const WeightState& state : weights_) {

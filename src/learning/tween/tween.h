@@ -183,7 +183,7 @@ class TweenSession {
   Result<ConstView> output_gap_of(const TweenTarget& target);
   void measure(std::size_t use, const ConstView& gap);
   double rate_of(const Use& use, const TweenUse& metrics, const Weight& weight) const;
-  Result<void> check_products(std::size_t use, std::span<const void* const> products) const;
+  Result<void> check_products(std::size_t use, std::span<const void* const> products);
   void move(std::size_t use, std::span<const void* const> products);
   void finish_shared();
   // v = momentum v + (1 - momentum) factor g; the norm of v. NonFinite in error_ where w + v would not be finite.
