@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The tables of docs/training.md and docs/tween.md: Fashion-MNIST by backprop and by targets, in several types.
+"""The tables of docs/training.md and docs/tween.md: Fashion-MNIST and MNIST by backprop and by targets, in several types.
 
-    tools/fetch_data.sh data
-    examples/training/fashion_table.py qat|cnn|tween [--loom build/bin/loom] [--jobs 1] [--threads 2] [--only TEXT]
+    tools/fetch_data.sh data digits10k
+    examples/training/fashion_table.py qat|cnn|mnist|tween|kinds [--loom build/bin/loom] [--jobs 1] [--threads 2] [--only TEXT]
 
-Writes a config per row below build/fashion, trains it with `loom train` and prints: name, percent right of the 10 000 test images,
-seconds, first digits of the weight hash. The hash is the same on every machine and for any number of threads; seconds are not.
+Writes a config per row below build/fashion, trains it with `loom train` and prints: name, percent right of the test images (MNIST: of the
+fifth that was held out), seconds, first digits of the weight hash. The hash is the same on every machine and for any number of threads; seconds are not.
 """
 
 import argparse
@@ -16,12 +16,14 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import digits_to_idx
+
 DATA = pathlib.Path(os.environ.get("LOOM_DATA", pathlib.Path.home() / ".cache/loom/data")) / "data/fashion-mnist"
 
 
-def data(limit=0, normalise=(0, 0.00392156862)):
+def data(limit=0, normalise=(0, 0.00392156862), shape=None):
     def files(part):
-        return {"inputs": str(DATA / f"{part}-images-idx3-ubyte.gz"), "targets": str(DATA / f"{part}-labels-idx1-ubyte.gz")}
+        return {**({"shape": shape} if shape else {}), "inputs": str(DATA / f"{part}-images-idx3-ubyte.gz"), "targets": str(DATA / f"{part}-labels-idx1-ubyte.gz")}
 
     config = {"format": "idx", **files("train"), "validation": {"format": "idx", **files("t10k")}}
     config["normalise"] = {"by": "whole", "offset": [normalise[0]], "scale": [normalise[1]]}
@@ -60,6 +62,32 @@ def by_targets(sizes, activation, dtype, optimizer, tween, seed):
     return config if tween is None else {**config, "tween": tween}
 
 
+def digits():
+    """The two packages of MNIST digits: name and data of each, four fifths to train."""
+    split = {"validation_split": 0.2, "split": "shuffled"}
+    scale = {"by": "whole", "offset": [0], "scale": [0.00392156862745098]}
+    yield "5k", {"format": "csv", "path": str(DATA.parent / "mnist_5k.csv.gz"), "header": False, "class_ids": True, "normalise": scale, **split}
+    idx = digits_to_idx.convert(DATA.parent / "mnist10k-json", DATA.parent / "mnist10k")
+    yield "10k", {"format": "idx", "inputs": str(idx[0]), "targets": str(idx[1]), "normalise": scale, **split}
+
+
+# Networks that read a picture as rows one after another, or as a plane: name, shape of a sample, layers.
+def small_networks():
+    def flat(size):
+        return [{"type": "reshape", "shape": [size]}, *dense([size, 10])]
+
+    def beside(*layers):
+        return {"type": "sequential", "residual": True, "sequential_layers": [{"type": "rmsnorm", "input_height": 32}, *layers]}
+
+    conv = {"type": "cnn2", "kernel_size": 3, "padding": 1, "bias": True, "activation": "relu"}
+    yield "cnn", [1, 28, 28], [{**conv, "input_channels": 1, "filters": 8, "input_height": 28}, {"type": "maxpool", "kernel_size": 2},
+                               {**conv, "input_channels": 8, "filters": 16, "input_height": 14}, {"type": "maxpool", "kernel_size": 2}, *flat(784)]
+    yield "lstm", [28, 28], [{"type": "lstm", "input_height": 28, "output_height": 64}, *flat(28 * 64)]
+    yield "transformer", [28, 28], [{"type": "dense", "input_height": 28, "output_height": 32, "bias": True, "activation": "linear"},
+                                    beside({"type": "mha", "d_model": 32, "num_heads": 4, "max_seq_len": 28}),
+                                    beside({"type": "swiglu", "input_height": 32, "output_height": 64}), *flat(28 * 32)]
+
+
 def rows(table):
     if table == "qat":
         mlp = {"seed": 1, "input_shape": [784], "layers": dense([784, 512, 256, 10], dropout=0.2)}
@@ -69,9 +97,25 @@ def rows(table):
         cnn = {"seed": 1, "input_shape": [1, 28, 28], "layers": convolutions()}
         for dtype in ("float32", "int8", "int4", "ternary", "binary"):
             yield f"cnn_{dtype}", qat(cnn, dtype, 6)
+    if table == "mnist":
+        mlp = {"seed": 1, "input_shape": [784], "layers": dense([784, 512, 256, 10], dropout=0.2)}
+        for size, source in digits():
+            for dtype in ("float32", "int8", "int4", "ternary", "binary"):
+                for name, network, shape in (("mlp", mlp, [784]), ("cnn", {"seed": 1, "input_shape": [1, 28, 28], "layers": convolutions()}, [1, 28, 28])):
+                    yield f"mnist{size}_{name}_{dtype}", {**qat(network, dtype, 15 if name == "mlp" else 8), "data": {**source, "shape": shape}}
+    if table == "kinds":
+        for name, shape, layers in small_networks():
+            for rate in (0.03, 0.1, 0.3):
+                sgd = {"name": "sgd", "learning_rate": rate}
+                momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
+                for how, optimizer, tween in (("backprop", momentum, None), ("secant", sgd, {"mode": "layerwise"}), ("chain", sgd, {"mode": "chain"}),
+                                              ("dtp", momentum, {"mode": "dtp"})):
+                    config = {"network": {"seed": 1, "input_shape": shape, "layers": layers}, "data": data(10000, shape=shape),
+                              "loss": "softmax_crossentropy", "optimizer": optimizer, "epochs": 3, "batch_size": 64, "shuffle": True, "seed": 1}
+                    yield f"{name}_{how}_{rate}", config if tween is None else {**config, "tween": tween}
     if table == "tween":
         small, deep = [784, 256, 128, 10], [784, *[256] * 7, 10]
-        for seed in (1, 2, 3):
+        for seed in (1, 2, 3, 4, 5):
             for rate in (0.1, 0.3):
                 sgd = {"name": "sgd", "learning_rate": rate}
                 momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
@@ -90,7 +134,7 @@ def rows(table):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("qat", "cnn", "tween"))
+    parser.add_argument("table", choices=("qat", "cnn", "mnist", "tween", "kinds"))
     parser.add_argument("--loom", default="build/bin/loom")
     parser.add_argument("--out", default="build/fashion")
     parser.add_argument("--jobs", type=int, default=1)

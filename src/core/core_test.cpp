@@ -16,9 +16,28 @@
 #include "core/sha256_blocks.h"
 #include "core/shape.h"
 #include "core/thread_pool.h"
+#include "core/transpose.h"
 
 namespace loom {
 namespace {
+
+// Sizes around whole blocks, strides that leave gaps; nothing outside is touched.
+template <class T>
+void transpose_moves_every_element() {
+  for (const std::size_t rows : {0, 1, 3, 4, 15, 16, 17, 35})
+    for (const std::size_t cols : {0, 1, 4, 5, 16, 31, 33}) {
+      const std::size_t from_stride = cols + 3, to_stride = rows + 2;
+      std::vector<T> from(rows * from_stride), to(cols * to_stride, T{-1});
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i + 1);
+      transpose(from.data(), from_stride, rows, cols, to.data(), to_stride);
+      for (std::size_t c = 0; c < cols; ++c)
+        for (std::size_t r = 0; r < to_stride; ++r) ASSERT_EQ(to[c * to_stride + r], r < rows ? from[r * from_stride + c] : T{-1}) << rows << " x " << cols;
+    }
+}
+TEST(Transpose, moves_every_element_and_nothing_else) {
+  transpose_moves_every_element<float>();
+  transpose_moves_every_element<double>();
+}
 
 TEST(Sha256, nothing_may_lie_nowhere) {
   Sha256 a, b;

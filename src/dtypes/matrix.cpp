@@ -9,6 +9,7 @@
 
 #include "core/checked.h"
 #include "core/little_endian.h"
+#include "core/transpose.h"
 #include "dtypes/block_formats.h"
 #include "dtypes/decode.h"
 #include "dtypes/float16.h"
@@ -462,17 +463,9 @@ Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t
 
 void Matrix::refill(std::span<const float> values, std::size_t first, std::size_t last) {
   LOOM_ASSERT(layout_.kind == PanelKind::Float32 && values.size() == rows_ * cols_ && last <= panels());
-  constexpr std::size_t kTile = 16;  // columns: a tile of the source and of the panel lie in the first-level cache together
   for (std::size_t p = first; p < last; ++p) {
-    float* const to = reinterpret_cast<float*>(data_ + p * panel_bytes_);
     const std::size_t row = p * kPanelRows, count = std::min(kPanelRows, rows_ - row);
-    for (std::size_t c = 0; c < cols_; c += kTile) {
-      const std::size_t end = std::min(c + kTile, cols_);
-      for (std::size_t r = 0; r < count; ++r) {
-        const float* const from = values.data() + (row + r) * cols_;
-        for (std::size_t i = c; i < end; ++i) to[i * kPanelRows + r] = from[i];
-      }
-    }
+    transpose(values.data() + row * cols_, cols_, count, cols_, reinterpret_cast<float*>(data_ + p * panel_bytes_), kPanelRows);
   }
 }
 

@@ -70,6 +70,12 @@ double sum_elements(const Exec& exec, const LossCall& call, double divisor, F&& 
   });
 }
 
+// The function as a constant, so that it is unfolded into the loop.
+template <class T, auto F>
+double sum_elements(const Exec& exec, const LossCall& call, double divisor) {
+  return sum_elements<T>(exec, call, divisor, [](double output, double target) { return F(output, target); });
+}
+
 bool fits(const Tensor& gradient, const ConstView& like) {
   return gradient.data == nullptr || (gradient.rows == like.shape.rows() && gradient.cols == like.shape.cols() && gradient.element == like.element);
 }
@@ -178,15 +184,15 @@ template <class T>
 double Loss::sum(const Exec& exec, const LossCall& call, double divisor) const {
   const double delta = config_.delta;
   switch (kind_) {
-    case Kind::Mse: return sum_elements<T>(exec, call, divisor, mse);
-    case Kind::Mae: return sum_elements<T>(exec, call, divisor, mae);
+    case Kind::Mse: return sum_elements<T, mse>(exec, call, divisor);
+    case Kind::Mae: return sum_elements<T, mae>(exec, call, divisor);
     case Kind::Huber: return sum_elements<T>(exec, call, divisor, [delta](double o, double t) { return huber(o, t, delta); });
-    case Kind::CrossEntropy: return sum_elements<T>(exec, call, divisor, cross_entropy);
+    case Kind::CrossEntropy: return sum_elements<T, cross_entropy>(exec, call, divisor);
     case Kind::SoftmaxCrossEntropy: return softmax_rows<T>(exec, call, divisor);
-    case Kind::Bce: return sum_elements<T>(exec, call, divisor, bce);
-    case Kind::BceLogits: return sum_elements<T>(exec, call, divisor, bce_logits);
-    case Kind::KlDiv: return sum_elements<T>(exec, call, divisor, kl_div);
-    case Kind::Hinge: return sum_elements<T>(exec, call, divisor, hinge);
+    case Kind::Bce: return sum_elements<T, bce>(exec, call, divisor);
+    case Kind::BceLogits: return sum_elements<T, bce_logits>(exec, call, divisor);
+    case Kind::KlDiv: return sum_elements<T, kl_div>(exec, call, divisor);
+    case Kind::Hinge: return sum_elements<T, hinge>(exec, call, divisor);
     case Kind::MultiHead: return multi_head_rows<T>(exec, call, divisor);
     case Kind::Cosine: return cosine_loss<T>(exec, call, divisor);
     case Kind::Contrastive: return contrastive_loss<T>(exec, call, config_.temperature, divisor);

@@ -37,11 +37,11 @@ struct Sequences {
 
   void pack_as_keys(const T* rows, std::size_t width, T* to) const {
     for (std::size_t j = 0; j < keys; j += 16, to += 16 * dim())
-      exec.kernels.gemm.of<T>().pack(rows + j * width, 1, width, dim(), std::min<std::size_t>(16, keys - j), to);
+      pack_panel(exec, rows + j * width, 1, width, dim(), std::min<std::size_t>(16, keys - j), to);
   }
   void pack_as_values(const T* rows, std::size_t count, std::size_t width, T* to) const {
     for (std::size_t d = 0; d < dim(); d += 16, to += 16 * count)
-      exec.kernels.gemm.of<T>().pack(rows + d, width, 1, count, std::min<std::size_t>(16, dim() - d), to);
+      pack_panel(exec, rows + d, width, 1, count, std::min<std::size_t>(16, dim() - d), to);
   }
 
   SequenceHead<T> head(std::size_t sample, std::size_t h, ConstTensor q) const {

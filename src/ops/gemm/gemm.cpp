@@ -2,24 +2,30 @@
 
 #include <algorithm>
 
+#include "core/transpose.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
 namespace loom {
 namespace {
 
+// to[r * to_row + c] = from[r * row_stride + c * col_stride]
+template <class T>
+void lay_out(const T* from, std::size_t row_stride, std::size_t col_stride, std::size_t rows, std::size_t cols, T* to, std::size_t to_row) {
+  if (row_stride == 1) return transpose(from, col_stride, cols, rows, to, to_row);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < cols; ++c) to[r * to_row + c] = from[r * row_stride + c * col_stride];
+}
+
 // a with rows close enough to be read side by side: few columns of a transposed one stay in the cache, more are copied.
 template <class T>
 Operand rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k) {
   if (a.col_stride == 1 || k <= 64) return a;
   T* rows = exec.arena.take<T>(m * k);
-  constexpr std::size_t kTile = 32;  // both sides of a transposition stay in the cache
-  for_ranges(exec, (m + kTile - 1) / kTile, kTile * k, [&](std::size_t begin, std::size_t end) {
-    const T* from = static_cast<const T*>(a.data);
-    for (std::size_t i = begin * kTile; i < std::min(end * kTile, m); i += kTile)
-      for (std::size_t j = 0; j < k; j += kTile)
-        for (std::size_t r = i; r < std::min(i + kTile, m); ++r)
-          for (std::size_t c = j; c < std::min(j + kTile, k); ++c) rows[r * k + c] = from[r * a.row_stride + c * a.col_stride];
+  constexpr std::size_t kTile = 64;  // terms at a time: what lies together in a is read together
+  for_ranges(exec, (k + kTile - 1) / kTile, kTile * m, [&](std::size_t begin, std::size_t end) {
+    const std::size_t first = begin * kTile, count = std::min(end * kTile, k) - first;
+    lay_out(static_cast<const T*>(a.data) + first * a.col_stride, a.row_stride, a.col_stride, m, count, rows + first, k);
   });
   return {rows, k, 1};
 }
@@ -31,8 +37,8 @@ PackedOperand pack_of(const Exec& exec, std::span<const Operand> parts, std::siz
   for_ranges(exec, panels, all * 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p)
       for (std::size_t i = 0; i < parts.size(); ++i)
-        exec.kernels.gemm.of<T>().pack(static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride, parts[i].col_stride,
-                                       k, std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
+        pack_panel(exec, static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride, parts[i].col_stride, k,
+                   std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
   });
   return {packed, all, n};
 }
@@ -79,6 +85,16 @@ void direct_gemm(const Exec& exec, const Operand& a, const Operand& b, std::size
 }
 
 }  // namespace
+
+template <class T>
+void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel) {
+  if (col_stride == 1) return exec.kernels.gemm.of<T>().pack(b, row_stride, k, n, panel);
+  lay_out(b, row_stride, col_stride, k, n, panel, 16);
+  for (std::size_t i = 0; n < 16 && i < k; ++i) std::fill(panel + i * 16 + n, panel + (i + 1) * 16, T{0});
+}
+
+template void pack_panel(const Exec&, const float*, std::size_t, std::size_t, std::size_t, std::size_t, float*);
+template void pack_panel(const Exec&, const double*, std::size_t, std::size_t, std::size_t, std::size_t, double*);
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
   const ArenaScope scope(exec.arena);

@@ -36,6 +36,10 @@ struct PackedOperand {
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element);
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store, std::size_t block = 0);
 
+// One panel [k][16] of b [k, n], n <= 16; columns from n on are 0.
+template <class T>
+void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel);
+
 // c[n] = snap(c[n] + sum_r x[r, n]), chain64 over the rows, per block of rows (0: all): gradients of biases.
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
 
@@ -67,8 +71,8 @@ struct GemmKernels {
   void (*panels)(const GemmTask<T>&, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows);
   // Columns [begin, end) for rows [row, row + rows).
   void (*direct)(const DirectGemmTask<T>&, std::size_t row, std::size_t rows, std::size_t begin, std::size_t end);
-  void (*pack)(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel);  // one panel, n <= 16
-  void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);    // n columns
+  void (*pack)(const T* b, std::size_t row_stride, std::size_t k, std::size_t n, T* panel);                        // one panel, n <= 16
+  void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);  // n columns
 };
 
 }  // namespace loom

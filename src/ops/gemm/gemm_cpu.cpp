@@ -119,13 +119,8 @@ void direct(const DirectGemmTask<T>& task, std::size_t row, std::size_t rows, st
 }
 
 template <class T>
-void pack(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel) {
-  if (col_stride == 1) {
-    for (std::size_t i = 0; i < k; ++i, b += row_stride, panel += kLanes) n == kLanes ? store(panel, load(b)) : store(panel, TailLanes{n}.load(b));
-    return;
-  }
-  for (std::size_t i = 0; i < k; ++i)
-    for (std::size_t j = 0; j < kLanes; ++j) panel[i * kLanes + j] = j < n ? b[i * row_stride + j * col_stride] : T{0};
+void pack(const T* b, std::size_t row_stride, std::size_t k, std::size_t n, T* panel) {
+  for (std::size_t i = 0; i < k; ++i, b += row_stride, panel += kLanes) n == kLanes ? store(panel, load(b)) : store(panel, TailLanes{n}.load(b));
 }
 
 template <class T>

@@ -31,18 +31,19 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& t
     return total;
 }
 
-void store_row(const MatmulTask& task, std::size_t p, std::size_t row, F32x16 total) {
+template <class L>
+LOOM_INLINE void store_sums(L lanes, const float* bias, const F32x16& total, float* y) {
+  lanes.store(y, bias != nullptr ? snap(snap(total) + lanes.load(bias)) : snap(total));
+}
+
+[[gnu::noinline]] void store_last(std::size_t n, const float* bias, const F32x16& total, float* y) { store_sums(TailLanes{n}, bias, total, y); }
+
+// The sums of panel p in a row of y, the bias added.
+LOOM_INLINE void store_row(const MatmulTask& task, std::size_t p, std::size_t row, const F32x16& total) {
   const std::size_t outputs = task.weight->rows(), first = p * kPanelRows;
   float* y = task.y + row * outputs + first;
-  total = snap(total);
-  if (first + kPanelRows <= outputs) {
-    if (task.bias) total = snap(total + load(task.bias + first));
-    store(y, total);
-    return;
-  }
-  alignas(64) float last[kLanes];
-  store(last, total);
-  for (std::size_t i = 0; first + i < outputs; ++i) y[i] = task.bias ? snap(last[i] + task.bias[first + i]) : last[i];
+  const float* bias = task.bias != nullptr ? task.bias + first : nullptr;
+  outputs - first >= kPanelRows ? store_sums(FullLanes{}, bias, total, y) : store_last(outputs - first, bias, total, y);
 }
 
 // One row of x against a panel, whose lines come from far away. Two blocks of 64 side by side: their sums are independent, and are
