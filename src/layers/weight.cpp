@@ -1,6 +1,7 @@
 #include "layers/weight.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -179,6 +180,18 @@ Tensor Weight::master_for_update() {
   return {};
 }
 
+namespace {
+
+// f(begin, end) over [0, n): one call for few elements, else a few per thread.
+template <class F>
+void in_shares(ThreadPool& pool, std::size_t n, std::size_t elements, F&& f) {
+  if (elements < 32768) return f(std::size_t{0}, n);
+  const std::size_t shares = std::min<std::size_t>(n, static_cast<std::size_t>(pool.threads()) * 4);
+  pool.run(shares, [&](std::size_t share) { f(share * n / shares, (share + 1) * n / shares); });
+}
+
+}  // namespace
+
 // f32 values go where the old ones lie, unless somebody shares the version.
 bool Weight::refill(ThreadPool& pool) {
   if (active_ == nullptr || versions_.size() != 1 || active_.use_count() != 2 || encoding_.dtype != DType::float32 || master_.empty()) return false;
@@ -193,13 +206,7 @@ bool Weight::refill(ThreadPool& pool) {
   for (std::size_t p = 0; p < parts_; ++p) {
     auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
     const auto values = std::span<const float>(master_).subspan(p * part_size, part_size);
-    const std::size_t panels = matrix.panels();
-    if (part_size < 32768) {
-      matrix.refill(values, 0, panels);
-      continue;
-    }
-    const std::size_t shares = std::min<std::size_t>(panels, static_cast<std::size_t>(pool.threads()) * 4);
-    pool.run(shares, [&](std::size_t share) { matrix.refill(values, share * panels / shares, (share + 1) * panels / shares); });
+    in_shares(pool, matrix.panels(), part_size, [&](std::size_t begin, std::size_t end) { matrix.refill(values, begin, end); });
   }
   return true;
 }
@@ -210,9 +217,13 @@ Result<void> Weight::commit_update(ThreadPool& pool) {
     using T = typename std::remove_cvref_t<decltype(values)>::value_type;
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
     constexpr Bits kInfinite = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-    Bits any = 0;  // integers and no early exit: compilers look at many at once
-    for (const T v : values) any |= static_cast<Bits>((std::bit_cast<Bits>(v) & kInfinite) == kInfinite);
-    for (std::size_t i = 0; any != 0 && i < values.size(); ++i)
+    std::atomic<bool> found{false};
+    in_shares(pool, values.size(), values.size(), [&](std::size_t begin, std::size_t end) {
+      Bits any = 0;  // integers and no early exit: compilers look at many at once
+      for (std::size_t i = begin; i < end; ++i) any |= static_cast<Bits>((std::bit_cast<Bits>(values[i]) & kInfinite) == kInfinite);
+      if (any != 0) found.store(true, std::memory_order_relaxed);
+    });
+    for (std::size_t i = 0; found && i < values.size(); ++i)
       if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
     return {};
   };
