@@ -66,11 +66,22 @@ void put_code(PanelKind kind, std::byte* block, std::size_t r, std::size_t i, in
   block[at.byte] |= static_cast<std::byte>(static_cast<std::uint8_t>(code) << at.shift);
 }
 
-int stored_code(PanelKind kind, const std::byte* block, std::size_t r, std::size_t i) {
-  const std::size_t bits = code_bits(kind);
-  const CodePlace at = place_of(bits, r, i);
+// f<bits of a code>(): places are divisions by that, which only constants make cheap.
+template <class F>
+auto with_bits(PanelKind kind, F&& f) {
+  switch (code_bits(kind)) {
+    case 1: return f.template operator()<1>();
+    case 2: return f.template operator()<2>();
+    case 4: return f.template operator()<4>();
+    default: return f.template operator()<8>();
+  }
+}
+
+template <std::size_t kBits>
+int stored_code(const std::byte* block, std::size_t r, std::size_t i) {
+  const CodePlace at = place_of(kBits, r, i);
   const auto byte = static_cast<std::uint8_t>(block[at.byte]);
-  return bits == 8 ? static_cast<std::int8_t>(byte) : byte >> at.shift & ((1 << bits) - 1);
+  return kBits == 8 ? static_cast<std::int8_t>(byte) : byte >> at.shift & ((1 << kBits) - 1);
 }
 
 // One block of 32 columns of one row, before it is spread over a panel.
@@ -486,6 +497,40 @@ Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, s
   return from_source(dtype, encoded, rows, cols, {}, std::move(pool));
 }
 
+namespace {
+
+template <std::size_t kBits>
+void decode_codes(const Matrix& m, std::size_t row, float* out) {
+  const PanelLayout& layout = m.layout();
+  const std::byte* panel = m.panel(row / kPanelRows);
+  const std::size_t r = row % kPanelRows, blocks = ceil_div(m.cols(), kBlockCols);
+  const auto number = [](int stored, int zero) { return static_cast<float>(kBits == 1 ? 2 * stored - 1 : stored - zero); };
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const BlockPlace at = block_place(layout, b, blocks);
+    const std::byte *block = panel + at.codes, *factors = panel + at.factors;
+    const std::size_t first = b * kBlockCols, n = std::min(kBlockCols, m.cols() - first);
+    if (is_row_panel(layout.kind)) {
+      const int zero = layout.code_offset + (layout.has_zeros ? m.row_zeros()[row] : 0);
+      const float scale = m.row_scales()[row];
+      for (std::size_t i = 0; i < n; ++i) out[first + i] = snapped(number(stored_code<kBits>(block, r, i), zero) * scale);
+      continue;
+    }
+    const int zero = layout.code_offset + (layout.has_zeros ? static_cast<int>(zero_byte(layout, factors, r)) : 0);
+    for (std::size_t sub = 0; sub * layout.sub_cols < n; ++sub) {
+      const std::size_t slot = sub * (layout.has_min ? 2 : 1), end = std::min<std::size_t>(n, (sub + 1) * layout.sub_cols);
+      const float d = panel_factor(layout, factors, slot, r), m = layout.has_min ? panel_factor(layout, factors, slot + 1, r) : 0.0f;
+      const bool is_fp4 = layout.kind == PanelKind::BlockFp4, has_min = layout.has_min;
+      for (std::size_t i = sub * layout.sub_cols; i < end; ++i) {
+        const int stored = stored_code<kBits>(block, r, i);
+        const float product = (kBits == 4 && is_fp4 ? Fp4E2M1::decode(static_cast<std::uint8_t>(stored)) : number(stored, zero)) * d;
+        out[first + i] = snapped(has_min ? product + m : product);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 void Matrix::decode_row(std::size_t row, float* out) const {
   LOOM_ASSERT(row < rows_);
   const std::byte* panel = this->panel(row / kPanelRows);
@@ -503,29 +548,7 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     }
     return;
   }
-  const std::size_t blocks = ceil_div(cols_, kBlockCols);
-  const auto number = [&](int stored, int zero) { return static_cast<float>(has_bits(layout_.kind) ? 2 * stored - 1 : stored - zero); };
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const BlockPlace at = block_place(layout_, b, blocks);
-    const std::byte *block = panel + at.codes, *factors = panel + at.factors;
-    const std::size_t first = b * kBlockCols, n = std::min(kBlockCols, cols_ - first);
-    if (is_row_panel(layout_.kind)) {
-      const int zero = layout_.code_offset + (layout_.has_zeros ? row_zeros()[row] : 0);
-      for (std::size_t i = 0; i < n; ++i) out[first + i] = snapped(number(stored_code(layout_.kind, block, r, i), zero) * row_scales()[row]);
-      continue;
-    }
-    const int zero = layout_.code_offset + (layout_.has_zeros ? static_cast<int>(zero_byte(layout_, factors, r)) : 0);
-    for (std::size_t sub = 0; sub * layout_.sub_cols < n; ++sub) {
-      const std::size_t slot = sub * (layout_.has_min ? 2 : 1);
-      const float d = panel_factor(layout_, factors, slot, r), m = layout_.has_min ? panel_factor(layout_, factors, slot + 1, r) : 0.0f;
-      for (std::size_t i = sub * layout_.sub_cols; i < std::min<std::size_t>(n, (sub + 1) * layout_.sub_cols); ++i) {
-        const int stored = stored_code(layout_.kind, block, r, i);
-        const float value = layout_.kind == PanelKind::BlockFp4 ? Fp4E2M1::decode(static_cast<std::uint8_t>(stored)) : number(stored, zero);
-        const float product = value * d;
-        out[first + i] = snapped(layout_.has_min ? product + m : product);
-      }
-    }
-  }
+  with_bits(layout_.kind, [&]<std::size_t kBits>() { decode_codes<kBits>(*this, row, out); });
 }
 
 Result<QuantizedMatrix> Matrix::to_quantized() const {
@@ -554,7 +577,7 @@ Result<QuantizedMatrix> Matrix::to_quantized() const {
       const BlockPlace at = block_place(layout_, b, blocks);
       const std::size_t first = b * kBlockCols;
       for (std::size_t i = 0; i < std::min(kBlockCols, cols_ - first); ++i) {
-        const int stored = stored_code(layout_.kind, panel + at.codes, r, i);
+        const int stored = with_bits(layout_.kind, [&]<std::size_t kBits>() { return stored_code<kBits>(panel + at.codes, r, i); });
         to[first + i] = static_cast<std::byte>(has_bits(layout_.kind) ? 2 * stored - 1 : stored - layout_.code_offset + up);
       }
       if (row_panel || b % layout_.group_blocks() != 0) continue;
