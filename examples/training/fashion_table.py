@@ -116,21 +116,20 @@ def rows(table):
     if table == "tween":
         small, deep = [784, 256, 128, 10], [784, *[256] * 7, 10]
         for seed in (1, 2, 3, 4, 5):
-            for rate in (0.1, 0.3):
+            for rate in (0.03, 0.1, 0.3):
                 sgd = {"name": "sgd", "learning_rate": rate}
                 momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
+                plain = {"mode": "layerwise", "slope": "sign", "target_scale": "weight_sum"}
+                learners = {"dtp": (momentum, {"mode": "dtp"})} if rate < 0.3 else {}
+                if rate > 0.03:
+                    learners.update(backprop=(momentum, None), secant=(sgd, {"mode": "layerwise"}), chain=(sgd, {"mode": "chain"}))
+                if seed == 1 and rate == 0.3:
+                    learners.update(plain=(sgd, plain))
                 for name, sizes, activation, dtypes in (("relu", small, "relu", ("float32", "bfloat16", "int8", "ternary", "binary")),
                                                         ("sign", small, "sign", ("float32", "ternary", "binary")), ("deep", deep, "relu", ("float32",))):
                     for dtype in dtypes:
-                        row = f"{name}_{dtype}_{{}}_{rate}_{seed}"
-                        yield row.format("backprop"), by_targets(sizes, activation, dtype, momentum, None, seed)
-                        yield row.format("secant"), by_targets(sizes, activation, dtype, sgd, {"mode": "layerwise"}, seed)
-                        yield row.format("dtp"), by_targets(sizes, activation, dtype, momentum, {"mode": "dtp"}, seed)
-                        if seed == 1 and name != "deep":
-                            yield row.format("chain"), by_targets(sizes, activation, dtype, sgd, {"mode": "chain"}, seed)
-                        if seed == 1 and rate == 0.3 and name != "deep":
-                            yield row.format("plain"), by_targets(sizes, activation, dtype, sgd,
-                                                                  {"mode": "layerwise", "slope": "sign", "target_scale": "weight_sum"}, seed)
+                        for learner, (optimizer, tween) in learners.items():
+                            yield f"{name}_{dtype}_{learner}_{rate}_{seed}", by_targets(sizes, activation, dtype, optimizer, tween, seed)
 
 
 def main():
