@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "network/network.h"
+#include "evolution/population/dense_chain.h"
 
 namespace loom {
 
@@ -28,6 +28,8 @@ class Runner {
   const Network* network_ = nullptr;
   Shape planned_;
   bool is_planned_ = false;
+  DenseChain chain_;
+  bool is_chain_ = false;
   std::vector<ConstView> cells_;
 };
 

@@ -89,16 +89,17 @@ template <class Codec>
 void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows, float* buffer) {
   Totals totals;
   for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero());
-  const std::byte* panel = task.weight->panel(p);
+  const std::byte *panel = task.weight->panel(p), *const last = task.weight->panel(task.weight->panels());
   const Factor<float> x{task.x + row0 * task.cols, task.cols};
   for (std::size_t begin = 0; begin < task.cols; begin += kChunk) {
     const std::size_t end = begin + kChunk < task.cols ? begin + kChunk : task.cols;
     const float* chunk = decoded<Codec>(panel, begin, end, buffer);
-    // The next chunk comes from far away: its lines are asked for while this one is multiplied.
+    // The next chunk, of this panel or the one behind it, comes from far away: its lines are asked for while this one is multiplied.
     const std::byte* next = panel + end * Codec::kColumnBytes;
     const std::size_t share = kChunk * Codec::kColumnBytes / ((rows + kTileRows - 1) / kTileRows);
     for_tiles<float>(rows, [&]<int N>(std::size_t r) {
-      for (const std::byte* stop = next + share; next < stop; next += 64) __builtin_prefetch(next);
+      const std::byte* const stop = share < static_cast<std::size_t>(last - next) ? next + share : last;
+      for (; next < stop; next += 64) __builtin_prefetch(next);
       add_chain<float, N>(chunk, x.at(r, begin), end - begin, totals.v[r]);
     });
   }
