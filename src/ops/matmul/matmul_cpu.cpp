@@ -103,12 +103,25 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
       add_chain<float, N>(chunk, x.at(r, begin), end - begin, totals.v[r]);
     });
   }
-  for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
+  const std::size_t outputs = task.weight->rows();
+  if (outputs >= kPanelRows) {
+    for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
+    return;
+  }
+  // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all at once.
+  const F32x16 bias = task.bias ? TailLanes{outputs}.load(task.bias) : zero();
+  float* const packed = &totals.v[0][0];
+  for (std::size_t r = 0; r < rows; ++r) {
+    const F32x16 total = snap(scaled<Codec>(task, p, load(totals.v[r])));
+    store(packed + r * outputs, task.bias ? snap(total + bias) : total);
+  }
+  __builtin_memcpy(task.y + row0 * outputs, packed, rows * outputs * sizeof(float));
 }
 
 // f(first row, rows): batches of like size.
 template <class F>
 void each_batch(std::size_t rows, F&& f) {
+  if (rows <= kBatchRows) return f(std::size_t{0}, rows);
   const std::size_t batches = (rows + kBatchRows - 1) / kBatchRows;
   const std::size_t tiles = (rows + batches * kTileRows - 1) / (batches * kTileRows);
   const std::size_t batch = tiles * kTileRows;
