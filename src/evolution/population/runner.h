@@ -18,6 +18,7 @@ class Runner {
   void use(const Network& network);
   // x in the network's element type; the result is valid until the next call. ShapeMismatch; what layers report.
   Result<ConstView> forward(const ConstView& x);
+  ThreadPool& pool() { return *pool_; }
 
  private:
   Runner() = default;
