@@ -251,6 +251,7 @@ std::vector<std::size_t> Population::dead_for(std::span<const Plan> plans) const
 // A child in the place of a dead member: what child() makes, to the bit.
 Result<void> Population::reuse(Member& dead, const Plan& plan, std::uint32_t place, Runner& runner) const {
   const Member &a = members_[plan.a], &b = members_[plan.b];
+  dead.fitness.reset(), dead.digest.reset();
   LOOM_TRY_VOID(dead.genes.take(a.genes, plan.splices ? &b.genes : nullptr, splicing(plan, place)));
   MutationReport report;
   const bool is_done = dead.genes.move(config_.mutation, {generation_, place}, report);
@@ -280,7 +281,6 @@ void Population::born(Member& m, const Plan& plan, std::uint32_t place, const Mu
   if (plan.splices) m.parents.push_back(members_[plan.b].id);
   m.operations = text_of(report, plan.splices);
   if (changes_structure(report)) m.structure = spec_digest(m.network);
-  m.fitness.reset(), m.digest.reset();
   m.species = 0;
 }
 
