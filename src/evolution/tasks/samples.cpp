@@ -36,9 +36,13 @@ class SampleTask final : public Task {
     Fitness f;
     const auto out = outputs(runner, network);
     f.objectives.assign(1, std::numeric_limits<double>::quiet_NaN());
-    f.behaviour.assign(std::min(kMaxBehaviour, count_), 0);
-    if (!out) return f;
-    for (std::size_t i = 0; i < f.behaviour.size(); ++i) f.behaviour[i] = (*out)[i * out->width];
+    const std::size_t shown = std::min(kMaxBehaviour, count_);
+    if (!out) {
+      f.behaviour.assign(shown, 0);
+      return f;
+    }
+    f.behaviour.reserve(shown);
+    for (std::size_t i = 0; i < shown; ++i) f.behaviour.push_back((*out)[i * out->width]);
     f.objectives[0] = score(*out);
     return f;
   }
