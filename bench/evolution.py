@@ -1,7 +1,7 @@
 """Populations of 150 on exclusive or beside neat-python, one thread each, interleaved: python bench/evolution.py [--program BENCH_EVOLUTION]
 
 Microseconds of CPU time per network: "judge" builds what runs a network and scores the four cases (neat-python's FeedForwardNetwork.create
-and four activate(); Loom's rehearsal and one batch of four), "breed" is a whole generation. Package: neat-python.
+and four activate(); Loom's list of calls and one batch of four), "breed" is a whole generation. Package: neat-python.
 """
 import argparse
 import os

@@ -10,8 +10,9 @@ namespace loom {
 
 template <class F>
 double lanes16(std::size_t n, F&& term) {
-  std::array<double, 16> a{};
-  std::size_t i = 0;
+  std::array<double, 16> a;
+  for (std::size_t j = 0; j < 16; ++j) a[j] = 0.0 + (j < n ? term(j) : 0.0);
+  std::size_t i = 16;
   for (; i + 16 <= n; i += 16)
     for (std::size_t j = 0; j < 16; ++j) a[j] += term(i + j);
   for (std::size_t j = 0; i < n; ++i, ++j) a[j] += term(i);

@@ -1,6 +1,8 @@
 #pragma once
 // Weights as f64 values and back.
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "layers/weight.h"
@@ -15,5 +17,8 @@ inline std::vector<double> values_of(const Weight& w) {
   w.decode(0, w.elements(), values.data());
   return values;
 }
+
+// A number that a float32 weight can take; no NaN.
+inline bool is_f32(double v) { return std::abs(v) <= static_cast<double>(std::numeric_limits<float>::max()); }
 
 }  // namespace loom

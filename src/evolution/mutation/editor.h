@@ -1,8 +1,13 @@
 #pragma once
 // Changes of a network that are taken back when the network no longer fits together.
 
+#include <algorithm>
+#include <optional>
+#include <span>
+
 #include "core/philox.h"
 #include "evolution/mutation/mutation.h"
+#include "evolution/weight_values.h"
 
 namespace loom {
 
@@ -50,16 +55,19 @@ class Draws {
  public:
   Draws(std::uint64_t seed, const MutationKey& key, std::string_view path, std::string_view what)
       : stream_{seed, RandomDomain::Mutate, key.generation, site(key.individual, path, what)} {}
-  bool chance(double rate) { return static_cast<double>(stream_.uniform(next_++)) < rate; }
-  std::size_t below(std::size_t n) { return stream_.below(next_++, static_cast<std::uint32_t>(n)); }
+  bool chance(double rate) { return static_cast<double>(uniform_of(word())) < rate; }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>((std::uint64_t{word()} * static_cast<std::uint32_t>(n)) >> 32); }
   std::uint64_t seed() {
-    const std::uint64_t high = stream_.word(next_), low = stream_.word(next_ + 1);
-    next_ += 2;
-    return high << 32 | low;
+    const std::uint64_t high = word();
+    return high << 32 | word();
   }
   const RandomStream& stream() const { return stream_; }
 
  private:
+  std::uint32_t word() {
+    if (next_ % 4 == 0) block_ = stream_.block(next_ / 4);
+    return block_[next_++ % 4];
+  }
   // FNV-1a of the individual's number, the path and what is drawn, with a zero between them.
   static std::uint32_t site(std::uint32_t individual, std::string_view path, std::string_view what) {
     std::uint32_t h = 2166136261u;
@@ -72,7 +80,48 @@ class Draws {
   }
   RandomStream stream_;
   std::uint64_t next_ = 0;
+  PhiloxBlock block_{};
 };
+
+// What is to become of a layer (engine E-21), drawn in this order.
+struct LayerDraws {
+  bool perturbs, other_kind, toggles;
+  std::optional<std::size_t> activation;
+
+  LayerDraws(const MutationConfig& config, const MutationKey& key, std::string_view path) {
+    Draws d(config.seed, key, path, "layer");
+    perturbs = d.chance(config.weight_perturb_rate);
+    if (d.chance(config.activation_rate)) activation = d.below(config.activations.size());
+    other_kind = d.chance(config.node_rate);
+    toggles = d.chance(config.layer_toggle_rate);
+  }
+  bool changes_structure() const { return activation || other_kind || toggles; }
+};
+
+// What is to become of a network's connections; both streams go on with where.
+struct NetworkDraws {
+  Draws add, drop;
+  bool adds, drops;
+
+  NetworkDraws(const MutationConfig& config, const MutationKey& key)
+      : add(config.seed, key, "", "add"),
+        drop(config.seed, key, "", "drop"),
+        adds(add.chance(config.connection_add_rate)),
+        drops(drop.chance(config.connection_drop_rate)) {}
+  bool changes_connections() const { return adds || drops; }
+};
+
+// Every value moves by a uniform draw from +-scale, unless it would leave the range of float32.
+template <class T>
+void perturb_values(const RandomStream& stream, double scale, std::span<T> values) {
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    const PhiloxBlock words = stream.block(i / 4);
+    for (std::size_t j = i; j < std::min(i + 4, values.size()); ++j) {
+      const double moved = static_cast<double>(values[j]) + (2.0 * static_cast<double>(uniform_of(words[j % 4])) - 1.0) * scale;
+      if (is_f32(moved)) values[j] = static_cast<T>(moved);
+    }
+  }
+}
 
 // Adds or removes one path from a cell through another one's operation (engine E-23). False when no place allowed it.
 bool add_connection(Editor& editor, const MutationConfig& config, Draws& draws);

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "evolution/mutation/editor.h"
 #include "evolution/weight_values.h"
@@ -36,9 +34,9 @@ class Mutator {
     for (std::size_t i = 0; i < network().num_cells(); ++i)
       if (network().cell(i).layer) visit_layers("", *network().cell(i).layer, [&](const std::string&, Layer&) { ++layers; });
     const bool has_room = layers < config_.max_layers;
-    Draws add = draws("", "add"), drop = draws("", "drop");
-    if (add.chance(config_.connection_add_rate)) count(Mutation::AddConnection, has_room && add_connection(editor_, config_, add));
-    if (drop.chance(config_.connection_drop_rate)) count(Mutation::DropConnection, drop_connection(editor_, drop));
+    NetworkDraws connections(config_, key_);
+    if (connections.adds) count(Mutation::AddConnection, has_room && add_connection(editor_, config_, connections.add));
+    if (connections.drops) count(Mutation::DropConnection, drop_connection(editor_, connections.drop));
     if (config_.dtype_rate > 0) each_layer([&](const LayerPlace& place) { return dtype(place); });
     if (config_.cell_grow_rate > 0 && has_room)
       for (std::size_t i = 0; i < network().num_cells(); ++i)
@@ -54,18 +52,17 @@ class Mutator {
 
   // Engine E-21: perturb, activation, type, toggle, then what is nested. Shapes that are not known allow no change of kind.
   Result<void> layer(const LayerPlace& place, const std::optional<Shape>& in, const std::optional<Shape>& out) {
-    Draws d = draws(place.path, "layer");
-    if (d.chance(config_.weight_perturb_rate)) {
+    const LayerDraws drawn(config_, key_, place.path);
+    if (drawn.perturbs) {
       LOOM_TRY_VOID(perturb(place));
     }
-    if (d.chance(config_.activation_rate)) activation(place, d.below(config_.activations.size()));
-    const bool other_kind = d.chance(config_.node_rate), toggles = d.chance(config_.layer_toggle_rate);
-    if (other_kind && !holds_others(*editor_.at(place))) {
+    if (drawn.activation) activation(place, *drawn.activation);
+    if (drawn.other_kind && !holds_others(*editor_.at(place))) {
       const bool made = in && out && type(place, *in, *out);
       count(Mutation::Type, made);
       if (made) return {};
     }
-    if (toggles) count(Mutation::Toggle, editor_.toggle(*editor_.at(place)));
+    if (drawn.toggles) count(Mutation::Toggle, editor_.toggle(*editor_.at(place)));
     return children(place, in);
   }
 
@@ -98,13 +95,7 @@ class Mutator {
       if (!done || w.is_tied() || w.is_frozen() || w.role() == WeightRole::Statistic || !w.has_value()) return;
       const RandomStream stream = draws(place.path, w.name()).stream();
       std::vector<double> values = values_of(w);
-      for (std::size_t i = 0; i < values.size(); i += 4) {
-        const PhiloxBlock words = stream.block(i / 4);
-        for (std::size_t j = i; j < std::min(i + 4, values.size()); ++j) {
-          const double moved = values[j] + (2.0 * static_cast<double>(uniform_of(words[j % 4])) - 1.0) * config_.weight_perturb_scale;
-          if (std::abs(moved) <= static_cast<double>(std::numeric_limits<float>::max())) values[j] = moved;
-        }
-      }
+      perturb_values(stream, config_.weight_perturb_scale, std::span(values));
       done = w.set(std::span<const double>(values));
       any = true;
     });

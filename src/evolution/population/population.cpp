@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "evolution/mutation/editor.h"
 #include "evolution/sums.h"
@@ -24,9 +25,30 @@ void feed(Sha256& hash, double v) { feed(hash, std::isnan(v) ? std::uint64_t{0x7
 
 std::string text_of(const MutationReport& report, bool spliced) {
   std::string text = spliced ? "splice" : "";
-  for (std::size_t m = 0; m < kNumMutations; ++m)
-    if (report.made[m] != 0) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", name(static_cast<Mutation>(m)), report.made[m]);
+  for (std::size_t m = 0; m < kNumMutations; ++m) {
+    if (report.made[m] == 0) continue;
+    if (!text.empty()) text += ' ';
+    text += name(static_cast<Mutation>(m));
+    text += ':';
+    text += std::to_string(report.made[m]);
+  }
   return text;
+}
+
+// How many values of which type: what stands before the values of each weight.
+void feed_head(Sha256& hash, const Weight& w) {
+  std::array<std::byte, 32> head{};
+  std::size_t n = 0;
+  for (; n < 8; ++n) head[n] = static_cast<std::byte>(static_cast<std::uint64_t>(w.elements()) >> (8 * n));
+  for (const char c : name(w.dtype())) head[n++] = static_cast<std::byte>(c);
+  hash.update(std::span(head).first(n));
+}
+
+Digest digest_of(const Genes& genes, const Digest& structure) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(structure)));
+  for (const Weight* w : genes.weights()) feed_head(hash, *w), hash.update_floats(w->master());
+  return hash.finish();
 }
 
 bool changes_structure(const MutationReport& report) {
@@ -48,9 +70,7 @@ Digest network_digest(const Network& network, const Digest& structure) {
   Sha256 hash;
   hash.update(std::as_bytes(std::span(structure)));
   network.visit_weights([&](const std::string&, Weight& w, Layer&) {
-    feed(hash, static_cast<std::uint64_t>(w.elements()));
-    const std::string_view type = name(w.dtype());
-    hash.update(std::as_bytes(std::span(type)));
+    feed_head(hash, w);
     if (!w.master().empty())
       hash.update_floats(w.master());
     else
@@ -111,12 +131,15 @@ Result<GenerationReport> Population::evolve(const FitnessFunction& fitness, Work
   std::size_t count = 0;
   report.best = report.worst = report.average = kNaN;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Member& m = members_[i];
+    Member& m = members_[i];
+    if (!m.digest) {
+      if (!m.genes.usable()) m.genes = Genes(m.network);
+      m.digest = m.genes.usable() ? digest_of(m.genes, m.structure) : network_digest(m.network, m.structure);
+    }
     if (seen && m.id.generation == generation_ && m.id.island == island_) seen(m);
     const double score = m.fitness->score();
     report.scores.push_back(score);
-    const Digest digest = network_digest(m.network, m.structure);
-    hash.update(std::as_bytes(std::span(digest)));
+    hash.update(std::as_bytes(std::span(*m.digest)));
     for (const double o : m.fitness->objectives) feed(hash, o);
     if (std::isnan(score)) continue;
     if (!(score <= report.best)) report.best = score, report.best_index = i;
@@ -138,20 +161,23 @@ Result<GenerationReport> Population::evolve(const FitnessFunction& fitness, Work
   }
   const std::vector<Plan> plans = config_.species_distance > 0 ? plan_by_species() : plan();
   ++generation_;
-  std::vector<std::optional<Member>> next(plans.size());
-  LOOM_TRY_VOID(workers.each(plans.size(), [&](std::size_t i, Runner&) -> Result<void> {
+  const std::vector<std::size_t> dead = dead_for(plans);
+  std::vector<std::optional<Member>> fresh(plans.size());
+  LOOM_TRY_VOID(workers.each(plans.size(), [&](std::size_t i, Runner& runner) -> Result<void> {
     if (plans[i].is_elite) return {};
-    LOOM_TRY(next[i], child(plans[i], static_cast<std::uint32_t>(i)));
+    if (dead[i] != kNobody) return reuse(members_[dead[i]], plans[i], static_cast<std::uint32_t>(i), runner);
+    LOOM_TRY(fresh[i], child(plans[i], static_cast<std::uint32_t>(i)));
     return {};
   }));
-  for (std::size_t i = 0; i < plans.size(); ++i)
-    if (plans[i].is_elite) next[i] = std::move(members_[plans[i].a]);  // unchanged, with its fitness
+  std::vector<Member> next;
+  next.reserve(plans.size());
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (i < members_.size())
-      members_[i] = std::move(*next[i]);
+    if (plans[i].is_elite)
+      next.push_back(std::move(members_[plans[i].a]));  // unchanged, with its fitness
     else
-      members_.push_back(std::move(*next[i]));
+      next.push_back(dead[i] != kNobody ? std::move(members_[dead[i]]) : std::move(*fresh[i]));
   }
+  members_ = std::move(next);
   return report;
 }
 
@@ -166,12 +192,15 @@ std::vector<double> Population::selection_values() const {
 
 std::vector<std::size_t> Population::ranking() const {
   const std::vector<double> values = selection_values();
-  std::vector<Fitness> fitness(members_.size());
+  std::vector<Fitness> changed(config_.novelty_weight > 0 ? members_.size() : 0);
+  const Fitness none{{kNaN}, {}};
   std::vector<const Fitness*> list;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    fitness[i].objectives = members_[i].fitness ? members_[i].fitness->objectives : std::vector<double>{kNaN};
-    if (!fitness[i].objectives.empty()) fitness[i].objectives[0] = values[i];
-    list.push_back(&fitness[i]);
+    list.push_back(members_[i].fitness ? &*members_[i].fitness : &none);
+    if (changed.empty()) continue;
+    changed[i].objectives = list[i]->objectives;
+    if (!changed[i].objectives.empty()) changed[i].objectives[0] = values[i];
+    list[i] = &changed[i];
   }
   return ranked(list);
 }
@@ -192,25 +221,67 @@ std::vector<Population::Plan> Population::plan() const {
   return plans;
 }
 
+SpliceConfig Population::splicing(const Plan& plan, std::uint32_t place) const {
+  SpliceConfig s;
+  s.mode = config_.splice_mode, s.blend_alpha = config_.blend_alpha, s.split_ratio = config_.split_ratio;
+  if (config_.splice_by_fitness) s.fitness_a = members_[plan.a].fitness->score(), s.fitness_b = members_[plan.b].fitness->score();
+  s.seed = seed_ + place, s.step = generation_;
+  return s;
+}
+
+// Members that neither live on nor have children are dead; a child of parents of one structure may take over a dead network of the same.
+std::vector<std::size_t> Population::dead_for(std::span<const Plan> plans) const {
+  std::vector<bool> lives(members_.size());
+  for (const Plan& plan : plans) lives[plan.a] = lives[plan.b] = true;
+  std::map<Digest, std::vector<std::size_t>> dead;
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (!lives[i] && members_[i].genes.usable()) dead[members_[i].structure].push_back(i);
+  std::vector<std::size_t> taken(plans.size(), kNobody);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Member &a = members_[plans[i].a], &b = members_[plans[i].b];
+    if (plans[i].is_elite || !a.genes.usable() || (plans[i].splices && (!b.genes.usable() || a.structure != b.structure))) continue;
+    const auto same = dead.find(a.structure);
+    if (same == dead.end() || same->second.empty()) continue;
+    taken[i] = same->second.back();
+    same->second.pop_back();
+  }
+  return taken;
+}
+
+// A child in the place of a dead member: what child() makes, to the bit.
+Result<void> Population::reuse(Member& dead, const Plan& plan, std::uint32_t place, Runner& runner) const {
+  const Member &a = members_[plan.a], &b = members_[plan.b];
+  dead.fitness.reset(), dead.digest.reset();
+  LOOM_TRY_VOID(dead.genes.take(a.genes, plan.splices ? &b.genes : nullptr, splicing(plan, place)));
+  MutationReport report;
+  const bool is_done = dead.genes.move(config_.mutation, {generation_, place}, report);
+  LOOM_TRY_VOID(dead.genes.commit(runner.pool()));
+  if (!is_done) {
+    dead.genes = {};
+    LOOM_TRY_VOID(mutate(dead.network, input_, config_.mutation, {generation_, place}, &report));
+  }
+  born(dead, plan, place, report);
+  return {};
+}
+
 Result<Member> Population::child(const Plan& plan, std::uint32_t place) const {
   const Member &a = members_[plan.a], &b = members_[plan.b];
-  std::optional<Network> network;
-  if (plan.splices) {
-    SpliceConfig splicing;
-    splicing.mode = config_.splice_mode, splicing.blend_alpha = config_.blend_alpha, splicing.split_ratio = config_.split_ratio;
-    if (config_.splice_by_fitness) splicing.fitness_a = a.fitness->score(), splicing.fitness_b = b.fitness->score();
-    splicing.seed = seed_ + place, splicing.step = generation_;
-    LOOM_TRY(network, splice(a.network, b.network, splicing));
-  } else {
-    LOOM_TRY(network, clone_network(a.network));
-  }
-  Member m{std::move(*network), {island_, generation_, place}, {a.id}, {}, a.structure, std::nullopt};
-  if (plan.splices) m.parents.push_back(b.id);
+  LOOM_TRY(Network network, plan.splices ? splice(a.network, b.network, splicing(plan, place)) : clone_network(a.network));
+  Member m{std::move(network), {}, {}, {}, a.structure, std::nullopt};
   MutationReport report;
   LOOM_TRY_VOID(mutate(m.network, input_, config_.mutation, {generation_, place}, &report));
-  if (changes_structure(report)) m.structure = spec_digest(m.network);
-  m.operations = text_of(report, plan.splices);
+  born(m, plan, place, report);
   return m;
+}
+
+// Everything but the network, which is of the first parent's structure unless the report says otherwise.
+void Population::born(Member& m, const Plan& plan, std::uint32_t place, const MutationReport& report) const {
+  m.id = {island_, generation_, place};
+  m.parents.assign(1, members_[plan.a].id);
+  if (plan.splices) m.parents.push_back(members_[plan.b].id);
+  m.operations = text_of(report, plan.splices);
+  if (changes_structure(report)) m.structure = spec_digest(m.network);
+  m.species = 0;
 }
 
 Result<void> Population::settle(const Member& guest) {

@@ -9,6 +9,7 @@
 
 #include "core/sha256.h"
 #include "evolution/mutation/mutation.h"
+#include "evolution/population/genes.h"
 #include "evolution/population/runner.h"
 #include "evolution/splice/splice.h"
 
@@ -54,6 +55,8 @@ struct Member {
   Digest structure{};                // of the spec
   std::optional<Fitness> fitness;    // of the current network; elites keep theirs
   std::size_t species = 0;
+  std::optional<Digest> digest = {};  // network_digest(), once a generation has been judged
+  Genes genes = {};                   // likewise
 };
 
 struct GenerationReport {
@@ -105,7 +108,13 @@ class Population {
   };
   std::vector<Plan> plan() const;
   std::vector<Plan> plan_by_species();
+  SpliceConfig splicing(const Plan& plan, std::uint32_t place) const;
+  // For each plan the place of a dead member whose network the child may take over, or kNobody.
+  std::vector<std::size_t> dead_for(std::span<const Plan> plans) const;
+  static constexpr std::size_t kNobody = ~std::size_t{0};
+  Result<void> reuse(Member& dead, const Plan& plan, std::uint32_t place, Runner& runner) const;
   Result<Member> child(const Plan& plan, std::uint32_t place) const;
+  void born(Member& m, const Plan& plan, std::uint32_t place, const MutationReport& report) const;
   std::vector<double> selection_values() const;
 
   std::uint64_t seed_ = 0;

@@ -17,7 +17,8 @@ Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa) {
 
 void Runner::use(const Network& network) {
   network_ = &network, is_planned_ = false;
-  cells_.assign(network.num_cell_sources(), {});
+  is_chain_ = chain_.read(network);
+  if (!is_chain_) cells_.assign(network.num_cell_sources(), {});
 }
 
 Result<void> Runner::plan(const Shape& input) {
@@ -41,6 +42,8 @@ Result<void> Runner::plan(const Shape& input) {
 Result<ConstView> Runner::forward(const ConstView& x) {
   if (x.element != network_->settings.activations) return fail(Code::InvalidArgument, "the input is of another element type than the network's");
   const FpEnvironment environment;
+  if (is_chain_ && chain_.takes(x.shape)) return chain_.forward(*kernels_, x);
+  if (is_chain_) cells_.assign(network_->num_cell_sources(), {});  // the general way says what is wrong
   if (!is_planned_ || !(planned_ == x.shape)) {
     LOOM_TRY_VOID(plan(x.shape));
   }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "network/network.h"
+#include "evolution/population/dense_chain.h"
 
 namespace loom {
 
@@ -18,6 +18,7 @@ class Runner {
   void use(const Network& network);
   // x in the network's element type; the result is valid until the next call. ShapeMismatch; what layers report.
   Result<ConstView> forward(const ConstView& x);
+  ThreadPool& pool() { return *pool_; }
 
  private:
   Runner() = default;
@@ -28,6 +29,8 @@ class Runner {
   const Network* network_ = nullptr;
   Shape planned_;
   bool is_planned_ = false;
+  DenseChain chain_;
+  bool is_chain_ = false;
   std::vector<ConstView> cells_;
 };
 

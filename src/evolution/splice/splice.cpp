@@ -47,48 +47,48 @@ std::vector<double> flat(std::span<Weight* const> weights) {
   return out;
 }
 
-class Mixer {
- public:
-  explicit Mixer(const SpliceConfig& config) : config_(config) {
-    const auto [fa, fb] = shifted(config.fitness_a, config.fitness_b);
-    total_ = fa + fb;
-    share_a_ = total_ > 0 ? fa / total_ : 0.5;
+Result<void> mix_layers(const Mixer& mixer, const std::string& path, Layer& child, Layer& other, SpliceReport* report) {
+  const std::vector<Weight*> mine = own_weights(child), theirs = own_weights(other);
+  std::vector<double> a = flat(mine);
+  const std::vector<double> b = flat(theirs);
+  if (report != nullptr) report->layers.push_back({path, cosine_similarity(a, b)});
+  mixer.mix(random_site(path), a, b);
+  std::size_t offset = 0;
+  for (Weight* w : mine) {
+    const auto values = std::span<const double>(a).subspan(offset, w->elements());
+    offset += w->elements();
+    if (w->is_tied()) continue;  // its owner is mixed where it stands
+    if (auto set = w->set(values); !set) return at(path, std::move(set).error());
   }
-
-  Result<void> mix(const std::string& path, Layer& child, Layer& other, double& overlap) const {
-    const std::vector<Weight*> mine = own_weights(child), theirs = own_weights(other);
-    std::vector<double> a = flat(mine);
-    const std::vector<double> b = flat(theirs);
-    overlap = cosine_similarity(a, b);
-    using Mode = SpliceConfig::Mode;
-    const std::size_t n = a.size();
-    if (config_.mode == Mode::Point) {
-      const double split = std::floor(static_cast<double>(n) * config_.split_ratio);
-      for (std::size_t i = split < 0 ? 0 : static_cast<std::size_t>(std::min(split, static_cast<double>(n))); i < n; ++i) a[i] = b[i];
-    } else if (config_.mode == Mode::Uniform) {
-      const RandomStream stream{config_.seed, RandomDomain::Splice, config_.step, random_site(path)};
-      for (std::size_t i = 0; i < n; ++i)
-        if (!(static_cast<double>(stream.uniform(i)) < share_a_)) a[i] = b[i];
-    } else {
-      const double alpha = total_ > 0 ? (1 - share_a_) * (0.5 + 0.5 * overlap) : config_.blend_alpha;
-      for (std::size_t i = 0; i < n; ++i) a[i] = (1 - alpha) * a[i] + alpha * b[i];
-    }
-    std::size_t offset = 0;
-    for (Weight* w : mine) {
-      const auto values = std::span<const double>(a).subspan(offset, w->elements());
-      offset += w->elements();
-      if (w->is_tied()) continue;  // its owner is mixed where it stands
-      if (auto set = w->set(values); !set) return at(path, std::move(set).error());
-    }
-    return {};
-  }
-
- private:
-  const SpliceConfig& config_;
-  double total_ = 0, share_a_ = 0.5;
-};
+  return {};
+}
 
 }  // namespace
+
+Mixer::Mixer(const SpliceConfig& config) : config_(config) {
+  const auto [fa, fb] = shifted(config.fitness_a, config.fitness_b);
+  total_ = fa + fb;
+  share_a_ = total_ > 0 ? fa / total_ : 0.5;
+}
+
+void Mixer::mix(std::uint32_t site, std::span<double> a, std::span<const double> b) const {
+  using Mode = SpliceConfig::Mode;
+  const std::size_t n = a.size();
+  if (config_.mode == Mode::Point) {
+    const double split = std::floor(static_cast<double>(n) * config_.split_ratio);
+    for (std::size_t i = split < 0 ? 0 : static_cast<std::size_t>(std::min(split, static_cast<double>(n))); i < n; ++i) a[i] = b[i];
+  } else if (config_.mode == Mode::Uniform) {
+    const RandomStream stream{config_.seed, RandomDomain::Splice, config_.step, site};
+    for (std::size_t i = 0; i < n; i += 4) {
+      const PhiloxBlock words = stream.block(i / 4);
+      for (std::size_t j = i; j < std::min(i + 4, n); ++j)
+        if (!(static_cast<double>(uniform_of(words[j % 4])) < share_a_)) a[j] = b[j];
+    }
+  } else {
+    const double alpha = total_ > 0 ? (1 - share_a_) * (0.5 + 0.5 * cosine_similarity(a, b)) : config_.blend_alpha;
+    for (std::size_t i = 0; i < n; ++i) a[i] = (1 - alpha) * a[i] + alpha * b[i];
+  }
+}
 
 Result<SpliceConfig::Mode> splice_mode_from_name(std::string_view name) {
   for (std::size_t i = 0; i < kModes.size(); ++i)
@@ -111,9 +111,7 @@ Result<Network> splice(const Network& a, const Network& b, const SpliceConfig& c
       if (!done || other == others.end() || other->second->kind() != layer.kind() || layer.as_link() != nullptr ||
           other->second->as_link() != nullptr || !alike(own_weights(layer), own_weights(*other->second)))
         return;
-      double overlap = 0;
-      done = mixer.mix(path, layer, *other->second, overlap);
-      if (report != nullptr) report->layers.push_back({path, overlap});
+      done = mix_layers(mixer, path, layer, *other->second, report);
     });
   }
   if (!done) return tl::make_unexpected(std::move(done).error());

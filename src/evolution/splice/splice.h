@@ -3,6 +3,7 @@
 // the same path, kind and number of weights.
 
 #include <cstdint>
+#include <span>
 
 #include "evolution/dna/dna.h"
 
@@ -18,6 +19,18 @@ struct SpliceConfig {
   double fitness_a = 0, fitness_b = 0;
   std::uint64_t seed = 0;
   std::uint32_t step = 0;     // of the random stream (domain 7): the generation of a population
+};
+
+// Mixes the weights of two layers, laid one behind the other.
+class Mixer {
+ public:
+  explicit Mixer(const SpliceConfig& config);
+  // `a` becomes the child's; `site` is random_site() of the layer's path.
+  void mix(std::uint32_t site, std::span<double> a, std::span<const double> b) const;
+
+ private:
+  const SpliceConfig& config_;
+  double total_ = 0, share_a_ = 0.5;
 };
 
 struct SpliceReport {

@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::size_t kMaxBehaviour = 64;
 
+// What a network made of all samples, as f64; valid until its runner's next call.
+struct Outputs {
+  ConstView y;
+  std::size_t width = 0;  // outputs per sample
+
+  std::size_t size() const { return y.shape.elements(); }
+  double operator[](std::size_t i) const { return y.element == Element::f64 ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]); }
+};
+
 class SampleTask final : public Task {
  public:
   SampleTask(std::string name, Samples samples, Score score, double target)
@@ -26,31 +35,32 @@ class SampleTask final : public Task {
   Result<Fitness> judge(Runner& runner, const Network& network) const override {
     Fitness f;
     const auto out = outputs(runner, network);
-    f.objectives = {std::numeric_limits<double>::quiet_NaN()};
-    f.behaviour.assign(std::min(kMaxBehaviour, count_), 0);
-    if (!out) return f;
-    const std::size_t width = out->size() / count_;
-    for (std::size_t i = 0; i < f.behaviour.size(); ++i) f.behaviour[i] = (*out)[i * width];
-    f.objectives[0] = score(*out, width);
+    f.objectives.assign(1, std::numeric_limits<double>::quiet_NaN());
+    const std::size_t shown = std::min(kMaxBehaviour, count_);
+    if (!out) {
+      f.behaviour.assign(shown, 0);
+      return f;
+    }
+    f.behaviour.reserve(shown);
+    for (std::size_t i = 0; i < shown; ++i) f.behaviour.push_back((*out)[i * out->width]);
+    f.objectives[0] = score(*out);
     return f;
   }
 
   Result<std::vector<bool>> right(Runner& runner, const Network& network) const override {
-    LOOM_TRY(const std::vector<double> out, outputs(runner, network));
+    LOOM_TRY(const Outputs out, outputs(runner, network));
     std::vector<bool> mask(count_);
-    for (std::size_t i = 0; i < count_; ++i) mask[i] = is_right(out, out.size() / count_, i);
+    for (std::size_t i = 0; i < count_; ++i) mask[i] = is_right(out, i);
     return mask;
   }
 
  private:
-  Result<std::vector<double>> outputs(Runner& runner, const Network& network) const {
+  Result<Outputs> outputs(Runner& runner, const Network& network) const {
     const bool wide = network.settings.activations == Element::f64;
     runner.use(network);
     LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(), batch_, network.settings.activations}));
     if (y.shape.elements() % count_ != 0) return fail(Code::ShapeMismatch, "{} for {} samples", y.shape.text(), count_);
-    std::vector<double> out(y.shape.elements());
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = wide ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]);
-    return out;
+    return Outputs{y, y.shape.elements() / count_};
   }
   double wanted(std::size_t sample, std::size_t output, std::size_t width) const {
     if (samples_.labels.empty()) return static_cast<double>(samples_.values[sample * samples_.outputs + output]);
@@ -58,40 +68,42 @@ class SampleTask final : public Task {
     return width == 1 ? static_cast<double>(label) : label == output ? 1 : 0;
   }
   std::size_t expected_width() const { return samples_.labels.empty() ? samples_.outputs : 0; }
-  bool is_right(const std::vector<double>& out, std::size_t width, std::size_t sample) const {
-    const double* row = out.data() + sample * width;
+  bool is_right(const Outputs& out, std::size_t sample) const {
+    const std::size_t width = out.width;
+    const auto row = [&](std::size_t o) { return out[sample * width + o]; };
     if (samples_.labels.empty()) {
       for (std::size_t o = 0; o < std::min(width, samples_.outputs); ++o)
-        if (!(std::abs(row[o] - wanted(sample, o, width)) < 0.5)) return false;
+        if (!(std::abs(row(o) - wanted(sample, o, width)) < 0.5)) return false;
       return width == samples_.outputs;
     }
-    if (width == 1) return (row[0] > 0.5) == (samples_.labels[sample] != 0) && !std::isnan(row[0]);
+    if (width == 1) return (row(0) > 0.5) == (samples_.labels[sample] != 0) && !std::isnan(row(0));
     std::size_t best = 0;
     for (std::size_t o = 1; o < width; ++o)
-      if (row[o] > row[best]) best = o;
-    return static_cast<std::int32_t>(best) == samples_.labels[sample] && !std::isnan(row[best]);
+      if (row(o) > row(best)) best = o;
+    return static_cast<std::int32_t>(best) == samples_.labels[sample] && !std::isnan(row(best));
   }
-  double score(const std::vector<double>& out, std::size_t width) const {
+  double score(const Outputs& out) const {
+    const std::size_t width = out.width;
     const double nan = std::numeric_limits<double>::quiet_NaN(), n = static_cast<double>(count_);
     if (expected_width() != 0 && width != expected_width()) return nan;
     if (!samples_.labels.empty() && width > 1 && width < samples_.classes) return nan;
-    for (const double v : out)
-      if (!std::isfinite(v)) return nan;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (!std::isfinite(out[i])) return nan;
     switch (score_) {
       case Score::SquaredError:
         return 1 - lanes16(out.size(), [&](std::size_t i) {
-                     const double gap = out[i] - wanted(i / width, i % width, width);
+                     const double gap = out[i] - (samples_.labels.empty() ? static_cast<double>(samples_.values[i]) : wanted(i / width, i % width, width));
                      return gap * gap;
                    }) / static_cast<double>(out.size());
-      case Score::Accuracy: return lanes16(count_, [&](std::size_t i) { return is_right(out, width, i) ? 1.0 : 0.0; }) / n;
+      case Score::Accuracy: return lanes16(count_, [&](std::size_t i) { return is_right(out, i) ? 1.0 : 0.0; }) / n;
       case Score::CrossEntropy:
         if (width < 2 || samples_.labels.empty()) return nan;
         return -lanes16(count_, [&](std::size_t i) {
-                 const double* row = out.data() + i * width;
-                 double most = row[0];
-                 for (std::size_t o = 1; o < width; ++o) most = row[o] > most ? row[o] : most;
-                 const double sum = lanes16(width, [&](std::size_t o) { return exp64(row[o] - most); });
-                 return log64(sum) - (row[static_cast<std::size_t>(samples_.labels[i])] - most);
+                 const auto row = [&](std::size_t o) { return out[i * width + o]; };
+                 double most = row(0);
+                 for (std::size_t o = 1; o < width; ++o) most = row(o) > most ? row(o) : most;
+                 const double sum = lanes16(width, [&](std::size_t o) { return exp64(row(o) - most); });
+                 return log64(sum) - (row(static_cast<std::size_t>(samples_.labels[i])) - most);
                }) / n;
     }
     return nan;

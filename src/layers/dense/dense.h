@@ -16,6 +16,10 @@ class Dense final : public Layer {
  public:
   explicit Dense(DenseConfig config = {}) : config_(std::move(config)) {}
 
+  const DenseConfig& config() const { return config_; }
+  const Weight& weight() const { return weight_; }
+  const Weight& bias() const { return bias_; }  // undeclared without one
+
   std::string_view kind() const override { return "dense"; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;

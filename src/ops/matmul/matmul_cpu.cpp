@@ -89,25 +89,39 @@ template <class Codec>
 void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows, float* buffer) {
   Totals totals;
   for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero());
-  const std::byte* panel = task.weight->panel(p);
+  const std::byte *panel = task.weight->panel(p), *const last = task.weight->panel(task.weight->panels());
   const Factor<float> x{task.x + row0 * task.cols, task.cols};
   for (std::size_t begin = 0; begin < task.cols; begin += kChunk) {
     const std::size_t end = begin + kChunk < task.cols ? begin + kChunk : task.cols;
     const float* chunk = decoded<Codec>(panel, begin, end, buffer);
-    // The next chunk comes from far away: its lines are asked for while this one is multiplied.
+    // The next chunk, of this panel or the one behind it, comes from far away: its lines are asked for while this one is multiplied.
     const std::byte* next = panel + end * Codec::kColumnBytes;
     const std::size_t share = kChunk * Codec::kColumnBytes / ((rows + kTileRows - 1) / kTileRows);
     for_tiles<float>(rows, [&]<int N>(std::size_t r) {
-      for (const std::byte* stop = next + share; next < stop; next += 64) __builtin_prefetch(next);
+      const std::byte* const stop = share < static_cast<std::size_t>(last - next) ? next + share : last;
+      for (; next < stop; next += 64) __builtin_prefetch(next);
       add_chain<float, N>(chunk, x.at(r, begin), end - begin, totals.v[r]);
     });
   }
-  for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
+  const std::size_t outputs = task.weight->rows();
+  if (outputs >= kPanelRows) {
+    for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
+    return;
+  }
+  // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all at once.
+  const F32x16 bias = task.bias ? TailLanes{outputs}.load(task.bias) : zero();
+  float* const packed = &totals.v[0][0];
+  for (std::size_t r = 0; r < rows; ++r) {
+    const F32x16 total = snap(scaled<Codec>(task, p, load(totals.v[r])));
+    store(packed + r * outputs, task.bias ? snap(total + bias) : total);
+  }
+  __builtin_memcpy(task.y + row0 * outputs, packed, rows * outputs * sizeof(float));
 }
 
 // f(first row, rows): batches of like size.
 template <class F>
 void each_batch(std::size_t rows, F&& f) {
+  if (rows <= kBatchRows) return f(std::size_t{0}, rows);
   const std::size_t batches = (rows + kBatchRows - 1) / kBatchRows;
   const std::size_t tiles = (rows + batches * kTileRows - 1) / (batches * kTileRows);
   const std::size_t batch = tiles * kTileRows;

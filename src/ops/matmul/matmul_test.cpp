@@ -236,6 +236,31 @@ TEST(Matmul, D_30_D_35_G_56_packed_equals_simulated_for_every_type_and_target) {
     for (std::size_t t = 0; t < kNumTypes; ++t) expect_packed_equals_simulated(static_cast<DType>(t), {}, cols);
 }
 
+// Fewer outputs than a panel has rows leave in another way than many; biases in every way there is.
+TEST(Matmul, D_35_narrow_batches_are_their_rows_one_by_one_and_the_chain_itself) {
+  const FpEnvironment environment;
+  for (const DType dtype : {DType::float32, DType::float16, DType::fp8e4m3})
+    for (const std::size_t outputs : {1, 2, 3, 7, 8, 15, 16, 17, 31})
+      for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{2, 1}, {4, 3}, {13, 70}, {97, 5}, {200, 300}}) {
+        const QuantizedMatrix q = value_of(quantize(dtype, random_floats(outputs * cols, 31), outputs, cols, {}));
+        const Matrix m = value_of(Matrix::from_quantized(q));
+        const std::vector<float> x = random_floats(rows * cols, 32, 3.0f), bias = random_floats(outputs, 33);
+        std::vector<float> bare(rows * outputs), biased(rows * outputs);
+        for (std::size_t r = 0; r < rows; ++r)
+          for (std::size_t o = 0; o < outputs; ++o) {
+            bare[r * outputs + o] = simulate(q, o, x.data() + r * cols, Activations::int16);
+            biased[r * outputs + o] = snapped(bare[r * outputs + o] + bias[o]);
+          }
+        for (const Isa isa : usable_isas()) {
+          Runner run(isa);
+          EXPECT_EQ(run(m, x), bare) << name(dtype) << " " << outputs << " " << rows << " " << name(isa);
+          EXPECT_EQ(run(m, x, bias.data()), biased) << name(dtype) << " " << outputs << " " << rows << " " << name(isa);
+          const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
+          EXPECT_EQ(run(m, first, bias.data()), std::vector<float>(biased.begin(), biased.begin() + static_cast<std::ptrdiff_t>(outputs)));
+        }
+      }
+}
+
 TEST(Matmul, D_06_D_35_packed_equals_simulated_for_every_span) {
   const FpEnvironment environment;
   for (const std::size_t cols : {100, 128, 353})
