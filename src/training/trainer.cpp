@@ -490,6 +490,12 @@ std::vector<Trainer::Slot> Trainer::slots() const {
   return out;
 }
 
+std::vector<Trainer::Slot> Trainer::masters() {
+  std::vector<Slot> out;
+  for (std::size_t p = 0; p < weights_.size(); ++p) out.push_back({optimizer_.parameters()[p].path, weights_[p]->master_for_update()});
+  return out;
+}
+
 std::size_t Trainer::resident_bytes() const {
   if (tween_) return tween_->bytes();
   std::size_t bytes = 0;

@@ -84,6 +84,9 @@ class Trainer {
     Tensor values;
   };
   std::vector<Slot> slots() const;
+  // Masters of the weights that are trained, by path, readable and writable; commit_masters() after writing.
+  std::vector<Slot> masters();
+  Result<void> commit_masters() { return commit(); }
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs) { return lbfgs_->restore(std::move(pairs)); }
 
