@@ -165,7 +165,13 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
     append(bytes, pair.s.data(), pair.s.size(), 8);
     append(bytes, pair.y.data(), pair.y.size(), 8);
   }
-  const Json train{{"config", config}, {"state", state_json(trainer.state())}, {"position", position_json(position)}, {"slots", slots}, {"pairs", pairs}};
+  // States that batches to come take over: as their bytes, by session.
+  Json carried = Json::array();
+  for (const std::vector<std::byte>& state : trainer.carried()) {
+    carried.push_back(state.size());
+    bytes.insert(bytes.end(), state.begin(), state.end());
+  }
+  const Json train{{"config", config}, {"state", state_json(trainer.state())}, {"position", position_json(position)}, {"slots", slots}, {"pairs", pairs}, {"carried", carried}};
   LOOM_TRY(std::string text, dump_canonical(train));
   LOOM_TRY_VOID(writer.add_text("train", 0, 0, std::move(text)));
   if (!bytes.empty()) LOOM_TRY_VOID(writer.add("optim", 0, 0, bytes));
@@ -231,9 +237,18 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
     }
     restored.push_back(std::move(pair));
   }
+  std::vector<std::span<const std::byte>> carried;
+  if (const Json* lengths = find(checkpoint.train, "carried"); lengths != nullptr && lengths->is_array())  // older ones have none
+    for (const Json& length : *lengths) {
+      const auto n = as_int(length);
+      if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: carried states hold no lengths");
+      LOOM_TRY(const std::byte* from, take(static_cast<std::size_t>(*n), 1));
+      carried.emplace_back(from, static_cast<std::size_t>(*n));
+    }
   if (at != checkpoint.optimizer.size()) return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots", checkpoint.optimizer.size() - at);
   if (!restored.empty()) LOOM_TRY_VOID(trainer.restore_pairs(std::move(restored)));
   if (keep == Keep::trained) LOOM_TRY_VOID(trainer.commit_masters());
+  if (!carried.empty()) LOOM_TRY_VOID(trainer.carry(carried));
   LOOM_TRY(const TrainerState trainer_state, state_from(*state));
   LOOM_TRY_VOID(trainer.restore(trainer_state));
   return position_from(*position);

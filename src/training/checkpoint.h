@@ -1,6 +1,6 @@
 #pragma once
 // A training between two steps in one .entity file (engine T-60): the network with its masters, section "optim" with the optimiser's
-// slots one behind the other, section "train" with everything else as JSON. Written atomically; every section is hashed, so that a
+// slots one behind the other and what sessions carry from batch to batch, section "train" with everything else as JSON. Written atomically; every section is hashed, so that a
 // torn file is never read. A training that leaves most of a network as it is keeps the masters of the rest alone, as slots before the
 // optimiser's.
 
