@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "../support/program.h"
+#include "../support/small_model.h"
 
 namespace loom {
 namespace {
@@ -68,6 +69,55 @@ TEST_F(FinetuneCli, L_141_a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and
   expect_refused({"replay", file("changed.jsonl")}, 3, {"changed.jsonl", "line 9", "/hash"});
   write_all(file("wheel.txt"), read_all(file("wheel.txt")) + "The end.");
   expect_refused({"replay", file("a/run")}, 3, {"line 1", "/data/0/sha256"});
+}
+
+// SmolLM2's first block, with a chat template: an adapter that changes its answers, and what chat says with it, without it and between.
+TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model_stays) {
+  const std::string model = file("small.gguf");
+  ASSERT_TRUE(test::write_small_model(model));
+  ASSERT_EQ(loom({"finetune", model, "--text", file("wheel.txt"), "-o", file("wheel adapter"), "--length", "8", "--batch", "1", "--steps", "3", "--learning-rate", "0.1",
+                  "--warmup", "0", "-t", "1"})
+                .status,
+            0);
+  const auto chat = [&](const std::string& input, const Args& more = {}) {
+    Args all = {"chat", model, "-n", "5", "--ignore-eos", "-t", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome run = loom(all, input);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.out;
+  };
+  const auto answer = [&](const Args& more) {
+    Args all = {"generate", model, "-p", "Hello", "-n", "5", "--ignore-eos", "--json", "-t", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return *as_string(parse_json(loom(all).out).value()["text"]);
+  };
+  const Args with = {"--adapter", file("wheel adapter")};
+  const std::string plain = answer({}) + "\n", tuned = answer(with) + "\n";
+  ASSERT_NE(plain, tuned);
+  // From the start, with names for what there is.
+  const std::string listed = chat("/adapter\nHello\n/reset\n/adapter 0 off\n/adapter\nHello\n/reset\n/adapter 0 on\n/adapter 0 on\nHello\n", with);
+  const std::string about = "  rank 8, alpha 16, 4 matrices, ";
+  EXPECT_EQ(listed.rfind("0  on" + about, 0), 0u) << listed;
+  EXPECT_NE(listed.find("  " + file("wheel adapter") + "\n" + tuned + "The conversation is empty.\nAdapter 0 is off.\n0  off" + about), std::string::npos) << listed;
+  EXPECT_NE(listed.find("\n" + plain + "The conversation is empty.\nAdapter 0 is on.\nAdapter 0 is on already.\n" + tuned), std::string::npos) << listed;
+  // In the middle of a conversation: the next answer is that of a session that never met the other adapter.
+  const std::string saved = file("chat.json");
+  const std::string turned = chat("Hello\n/save " + saved + "\n/adapter 0 off\nAnd you?\n", with);
+  const std::string notice = "Adapter 0 is off; the conversation is read again with the next message.\n";
+  EXPECT_EQ(turned, tuned + "Saved.\n" + notice + chat("/load " + saved + "\nAnd you?\n").substr(std::string("Loaded.\n").size()));
+  // Loaded and dropped; the folder's name has a blank.
+  const std::string load = "/adapter load " + file("wheel adapter");
+  EXPECT_EQ(chat("/adapter\n" + load + "\nHello\n/reset\n/adapter drop 0\nHello\n/reset\n" + load + " wheel\n/adapter wheel off\nHello\n"),
+            "No adapters; /adapter load FOLDER adds one.\nAdapter 0 is on.\n" + tuned + "The conversation is empty.\nAdapter 0 is gone.\n" + plain +
+                "The conversation is empty.\nAdapter wheel is on.\nAdapter wheel is off.\n" + plain);
+  // Two of them, and what cannot be.
+  const std::string wrong = chat(load + " a\n" + load + " a\n" + load + "\n/adapter load " + file("nothing") + "\n/adapter b on\n/adapter drop b\n/adapter a maybe\n/adapter a\n" +
+                                 load + " b/c\n/adapter\n/adapter drop a\n/adapter drop 0\nHello\n");
+  for (const char* part : {"Error: the model has adapters named \"a\"", "nothing", "Error: no adapter b", "/adapter NAME on|off", "letters, digits", "\na  on", "\n0  on"})
+    EXPECT_NE(wrong.find(part), std::string::npos) << part << " is missing in\n" << wrong;
+  EXPECT_EQ(wrong.find("\nb"), std::string::npos) << wrong;
+  EXPECT_EQ(wrong.substr(wrong.size() - plain.size()), plain) << "nothing of them remains";
+  EXPECT_NE(chat("/help\n").find("/adapter load FOLDER"), std::string::npos);
 }
 
 TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_asked) {
