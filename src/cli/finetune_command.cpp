@@ -34,7 +34,7 @@ Result<void> set_session(const CommonOptions& common, NetworkSessionOptions& ses
 // A bar on a terminal, a line every so often elsewhere.
 class Reporter {
  public:
-  Reporter(const CommonOptions& common, const char* verb) : common_(common), bar_(verb, common.quiet) {}
+  Reporter(const CommonOptions& common, const char* verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)) {}
 
   Continue operator()(const FinetuneProgress& p) {
     if (p.validation_loss)
@@ -43,6 +43,8 @@ class Reporter {
       step(p);
     return interrupted() ? Continue::stop : Continue::yes;
   }
+  // Takes the bar away.
+  void finish() { bar_.reset(); }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
@@ -60,7 +62,7 @@ class Reporter {
     const double elapsed = std::max(seconds(), 1e-9), left = elapsed / static_cast<double>(p.new_steps) * static_cast<double>(p.steps - p.step);
     const std::string text = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  ETA {}", p.step, p.steps, smooth_,
                                          static_cast<double>(p.new_tokens) / elapsed, duration_text(left));
-    bar_.update(static_cast<double>(p.step) / static_cast<double>(p.steps), text);
+    bar_->update(static_cast<double>(p.step) / static_cast<double>(p.steps), text);
     constexpr double kLinePause = 10;
     if (stderr_is_terminal() || common_.quiet || common_.json || seconds() - told_ < kLinePause) return;
     told_ = seconds();
@@ -68,7 +70,7 @@ class Reporter {
   }
 
   const CommonOptions& common_;
-  Progress bar_;
+  std::unique_ptr<Progress> bar_;
   Clock::time_point start_ = Clock::now();
   double smooth_ = 0, told_ = 0;
 };
@@ -113,6 +115,7 @@ Result<int> run(Options& o) {
   record.sources = o.sources;
   Reporter reporter(o.common, "finetuning");
   LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
+  reporter.finish();
   LOOM_TRY_VOID(save_peft(input.model, o.config.adapter, o.out, o.sources.model));
   const double seconds = reporter.seconds();
   if (o.common.json) {
@@ -150,6 +153,7 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
   silent.json = true;  // the bar alone
   Reporter reporter(silent, "replaying");
   LOOM_TRY(const ReplayReport report, replay_finetune(journal, folder, session, std::ref(reporter)));
+  reporter.finish();
   if (common.json)
     print_json({{"lines", report.lines}, {"steps", report.steps}, {"hash", to_hex(report.hash)}, {"pass", true}});
   else
