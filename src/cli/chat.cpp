@@ -1,12 +1,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
-#include <iostream>
+#include <functional>
+#include <map>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/generation_options.h"
 #include "core/file.h"
+#include "lm/peft.h"
 
 namespace loom::cli {
 namespace {
@@ -23,15 +25,22 @@ constexpr char kHelp[] =
     "/reset           forget the conversation\n"
     "/save FILE       keep the conversation in a file\n"
     "/load FILE       continue one\n"
+    "/adapter         list the low-rank adapters\n"
+    "/adapter NAME on|off         let one count, or not; the conversation goes on and is read again\n"
+    "/adapter load FOLDER [NAME]  add one, in PEFT's format\n"
+    "/adapter drop NAME           take one away\n"
     "/stats           tokens, speed, memory\n"
     "/quit            leave (also Ctrl-D); Ctrl-C stops an answer\n";
 
 class Chat {
  public:
-  Chat(const Options& options, const LanguageModel& model, Session& session, GenerationOptions generation)
-      : model_(model), session_(session), generation_(std::move(generation)), system_(options.system), colours_(colours()) {
+  Chat(const Options& options, const LanguageModel& model, std::unique_ptr<Session> session, GenerationOptions generation)
+      : common_(options.common), model_(model), session_(std::move(session)), generation_(std::move(generation)), system_(options.system), colours_(colours()) {
+    for (const std::string& folder : common_.adapters) adapter_folders_[fmt::format("{}", adapter_folders_.size())] = folder;
     reset();
   }
+
+  const Session& session() const { return *session_; }
 
   // Answers one message; the answer joins the conversation even when it was stopped.
   Result<void> ask(const std::string& text) {
@@ -47,14 +56,18 @@ class Chat {
 
   bool was_stopped() const { return last_.stop_reason == "cancelled"; }
 
-  // False to leave.
-  bool command(const std::string& line) {
+  // False to leave. An error: the chat cannot go on.
+  Result<bool> command(const std::string& line) {
     const std::size_t blank = line.find(' ');
     const std::string word = line.substr(0, blank),
                       rest = blank == line.npos
                                  ? ""
                                  : line.substr(line.find_first_not_of(' ', blank) == line.npos ? line.size() : line.find_first_not_of(' ', blank));
     if (word == "/quit" || word == "/exit") return false;
+    if (word == "/adapter") {
+      LOOM_TRY_VOID(adapter(rest));
+      return true;
+    }
     if (word == "/help")
       std::printf("%s", kHelp);
     else if (word == "/reset")
@@ -79,7 +92,7 @@ class Chat {
   void reset() {
     messages_.clear();
     if (!system_.empty()) messages_.push_back({"system", system_});
-    (void)session_.rewind(0);
+    (void)session_->rewind(0);
   }
 
   // Renders the whole conversation and feeds only what the session does not hold yet.
@@ -88,17 +101,17 @@ class Chat {
     std::vector<std::int32_t> ids;
     LOOM_TRY_VOID(model_.tokenizer->encode(text, {.add_special_tokens = false, .parse_special = true}, ids));
     std::size_t same = 0;
-    while (same < ids.size() && same < session_.length() && ids[same] == session_.tokens()[same]) ++same;
+    while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
     if (same == ids.size()) --same;   // the last token is fed again for its logits
-    if (!session_.rewind(same)) {
-      LOOM_TRY_VOID(session_.rewind(0));
+    if (!session_->rewind(same)) {
+      LOOM_TRY_VOID(session_->rewind(0));
       same = 0;
     }
-    if (ids.size() >= session_.context_tokens())
+    if (ids.size() >= session_->context_tokens())
       return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(),
-                  session_.context_tokens());
+                  session_->context_tokens());
     clear_interrupt();
-    auto generated = generate(session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, [](std::string_view piece) {
+    auto generated = generate(*session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, [](std::string_view piece) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
       return !interrupted();
@@ -113,12 +126,78 @@ class Chat {
   }
 
   void stats() const {
-    std::printf("%zu of %zu tokens in the context, %d threads, %s, %.0f MB\n", session_.length(), session_.context_tokens(), session_.threads(),
-                std::string(name(session_.isa())).c_str(), peak_rss_mb());
+    std::printf("%zu of %zu tokens in the context, %d threads, %s, %.0f MB\n", session_->length(), session_->context_tokens(), session_->threads(),
+                std::string(name(session_->isa())).c_str(), peak_rss_mb());
     if (last_.prompt_tokens > 0)
       std::printf("last answer: %zu tokens read at %.1f tok/s, %zu written at %.1f tok/s, hash %.16s\n", last_.prompt_tokens,
                   static_cast<double>(last_.prompt_tokens) / last_.prefill_seconds, last_.ids.size(),
                   last_.decode_seconds > 0 ? static_cast<double>(last_.decode_steps) / last_.decode_seconds : 0.0, to_hex(last_.hash).c_str());
+  }
+
+  // "", "NAME on", "NAME off", "load FOLDER [NAME]", "drop NAME".
+  Result<void> adapter(const std::string& rest) {
+    std::istringstream in(rest);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    const std::vector<PeftInfo> all = list_peft(*model_.decoder);
+    const auto known = [&](const std::string& name) { return std::ranges::find(all, name, &PeftInfo::name); };
+    if (words.empty()) {
+      list_adapters(all);
+      return {};
+    }
+    if (words[0] == "load" && words.size() > 1) {
+      std::string folder = rest.substr(rest.find(words[1])), name;
+      if (!is_directory(folder) && words.size() > 2) name = words.back(), folder.resize(folder.find_last_not_of(' ', folder.rfind(name) - 1) + 1);
+      for (std::size_t i = 0; name.empty(); ++i)
+        if (const std::string free = fmt::format("{}", i); known(free) == all.end()) name = free;
+      return change([&](DecoderModel& model) -> Result<void> {
+        LOOM_TRY_VOID(load_peft(model, folder, name));
+        adapter_folders_[name] = folder;
+        return {};
+      }, "Adapter " + name + " is on");
+    }
+    const bool drop = words.size() == 2 && words[0] == "drop", turn = words.size() == 2 && (words[1] == "on" || words[1] == "off");
+    if (!drop && !turn) {
+      note("/adapter, /adapter NAME on|off, /adapter load FOLDER [NAME] or /adapter drop NAME");
+      return {};
+    }
+    const std::string& name = words[drop ? 1 : 0];
+    const auto found = known(name);
+    if (found == all.end()) {
+      note("Error: no adapter " + name + "; /adapter lists them.");
+      return {};
+    }
+    if (drop) return change([&](DecoderModel& model) { return drop_peft(model, name); }, "Adapter " + name + " is gone");
+    const bool on = words[1] == "on";
+    if (found->enabled == on) {
+      note("Adapter " + name + " is " + words[1] + " already.");
+      return {};
+    }
+    return change([&](DecoderModel& model) { return enable_peft(model, name, on); }, "Adapter " + name + " is " + words[1]);
+  }
+
+  void list_adapters(const std::vector<PeftInfo>& all) const {
+    if (all.empty()) note("No adapters; /adapter load FOLDER adds one.");
+    for (const PeftInfo& info : all) {
+      const auto folder = adapter_folders_.find(info.name);
+      std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", info.name.c_str(), info.enabled ? "on" : "off", info.rank, info.alpha,
+                  info.matrices, info.parameters, folder == adapter_folders_.end() ? "" : "  ",
+                  folder == adapter_folders_.end() ? "" : folder->second.c_str());
+    }
+  }
+
+  // A session plans its memory for the adapters that count, and its cache holds what they gave: it begins anew with the next message, which
+  // reads the whole conversation. A change that fails leaves all as it was.
+  Result<void> change(const std::function<Result<void>(DecoderModel&)>& f, const std::string& done) {
+    // The chat alone holds the model, and no call is running.
+    if (auto changed = f(*std::const_pointer_cast<DecoderModel>(model_.decoder)); !changed) {
+      note("Error: " + changed.error().message);
+      return {};
+    }
+    session_.reset();  // before the new one takes as much memory
+    LOOM_TRY(session_, open_session(model_, common_));
+    note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));
+    return {};
   }
 
   Result<void> save(const std::string& path) const {
@@ -148,8 +227,10 @@ class Chat {
     return {};
   }
 
+  const CommonOptions& common_;
   const LanguageModel& model_;
-  Session& session_;
+  std::unique_ptr<Session> session_;
+  std::map<std::string, std::string> adapter_folders_;  // by name
   GenerationOptions generation_;
   std::string system_;
   Colours colours_;
@@ -177,8 +258,8 @@ Result<int> run(const Options& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
   if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; loom generate --raw continues text", o.model);
-  LOOM_TRY(const auto session, open_session(model, o.common));
-  Chat chat(o, model, *session, std::move(generation));
+  LOOM_TRY(auto session, open_session(model, o.common));
+  Chat chat(o, model, std::move(session), std::move(generation));
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   const Colours c = colours();
   if (!o.prompt.empty()) {
@@ -187,12 +268,13 @@ Result<int> run(const Options& o) {
   }
   if (terminal)
     std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
-                o.model.substr(o.model.find_last_of('/') + 1).c_str(), c.reset, model.format.c_str(), session->threads());
+                o.model.substr(o.model.find_last_of('/') + 1).c_str(), c.reset, model.format.c_str(), chat.session().threads());
   const std::string prompt = terminal ? fmt::format("{}> {}", c.green, c.reset) : "";
   for (std::string line; read_line(prompt.c_str(), line);) {
     if (line.empty()) continue;
     if (line[0] == '/') {
-      if (!chat.command(line)) break;
+      LOOM_TRY(const bool on, chat.command(line));
+      if (!on) break;
       continue;
     }
     if (auto answered = chat.ask(line); !answered) std::printf("%sError: %s%s\n", c.dim, answered.error().message.c_str(), c.reset);

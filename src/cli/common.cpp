@@ -95,8 +95,10 @@ Progress::~Progress() {
 
 void Progress::update(double fraction, const std::string& note) {
   const int percent = static_cast<int>(fraction * 100);
-  if (!shown_ || percent == last_) return;
-  last_ = percent;
+  const auto now = std::chrono::steady_clock::now();
+  constexpr std::chrono::milliseconds kNotePause{200};
+  if (!shown_ || (percent == last_ && (note.empty() || now - told_ < kNotePause))) return;
+  last_ = percent, told_ = now;
   constexpr int kWidth = 30;
   const int full = percent * kWidth / 100;
   std::fprintf(stderr, "\r%s [%s%s] %3d%% %s\033[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),

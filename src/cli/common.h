@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ struct Colours {
 Colours colours();
 bool stderr_is_terminal();
 
-// A bar on stderr, on a terminal only.
+// A bar on stderr, on a terminal only; drawn anew when a percent or, with another note, a fifth of a second has gone by.
 class Progress {
  public:
   Progress(std::string label, bool quiet);
@@ -54,6 +55,7 @@ class Progress {
   std::string label_;
   bool shown_;
   int last_ = -1;
+  std::chrono::steady_clock::time_point told_{};
 };
 
 // Ctrl-C sets the flag (a second one ends the program); the session of the running command is cancelled by it.

@@ -1,9 +1,12 @@
 // finetune: a language model learns a text by low-rank adapters.
 
+#include "cli/finetune_command.h"
+
 #include <chrono>
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/train_view.h"
 #include "core/file.h"
 #include "finetune/finetune.h"
 
@@ -13,47 +16,113 @@ namespace {
 struct Options {
   CommonOptions common;
   FinetuneConfig config;
-  std::string model, text, out, from;
+  FinetuneSources sources;
+  std::string out;
+  bool resume = false, overwrite = false;
+  std::vector<std::pair<const CLI::Option*, std::string>> settings;  // with the member of a config's JSON that each sets
+  const CLI::Option *model = nullptr, *text = nullptr, *from = nullptr;
 };
 
-Result<int> run(Options& o) {
-  LOOM_TRY(const std::string text, read_text_file(o.text));
-  watch_interrupts(nullptr);
-  LOOM_TRY(const auto pool, ThreadPool::create(o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads()));
-  LOOM_TRY(ModelContents contents, read_model(o.model));
-  DecoderOptions decoder;
-  if (!o.common.dtype.empty()) {
-    LOOM_TRY(decoder.dtype, dtype_from_name(o.common.dtype));
+Result<void> set_session(const CommonOptions& common, NetworkSessionOptions& session) {
+  session.threads = common.threads;
+  if (!common.isa.empty()) {
+    LOOM_TRY(session.isa, isa_from_name(common.isa));
   }
-  LOOM_TRY(DecoderModel model, build_decoder(contents.source, *pool, decoder));
-  LOOM_TRY(const auto tokenizer, load_tokenizer(o.model));
-  std::vector<std::int32_t> ids;
-  LOOM_TRY_VOID(tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids));
-  LOOM_TRY(const auto windows, TokenWindows::create(std::move(ids), o.config.length, static_cast<std::size_t>(model.config.vocab_size), o.text));
-  if (!o.from.empty()) {
-    LOOM_TRY(o.config.adapter, load_peft(model, o.from, o.config.adapter.name));
-  }
-  o.config.session.threads = o.common.threads;
-  if (!o.common.isa.empty()) {
-    LOOM_TRY(o.config.session.isa, isa_from_name(o.common.isa));
-  }
-  if (!o.common.quiet) std::fprintf(stderr, "%zu windows of %zu tokens\n", windows->info().samples, o.config.length);
-  Progress bar("finetuning", o.common.quiet);
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  LOOM_TRY(const FinetuneResult result, finetune(model, *windows, o.config, [&](const FinetuneProgress& p) {
-    if (p.validation_loss && !o.common.quiet && !o.common.json)
-      std::fprintf(stderr, "%sstep %llu: validation loss %.4f per token (perplexity %.2f)\n", stderr_is_terminal() ? "\r\033[K" : "",
-                   static_cast<unsigned long long>(p.step), *p.validation_loss, std::exp(*p.validation_loss));
-    if (!p.validation_loss)
-      bar.update(static_cast<double>(p.step) / static_cast<double>(p.steps),
-                 fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s", p.step, p.steps, p.loss, static_cast<double>(p.tokens) / std::max(seconds(), 1e-9)));
+  return {};
+}
+
+// A bar on a terminal, a line every so often elsewhere.
+class Reporter {
+ public:
+  Reporter(const CommonOptions& common, const char* verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)) {}
+
+  Continue operator()(const FinetuneProgress& p) {
+    if (p.validation_loss)
+      validation(p);
+    else
+      step(p);
     return interrupted() ? Continue::stop : Continue::yes;
-  }));
-  LOOM_TRY_VOID(save_peft(model, o.config.adapter, o.out, o.model));
+  }
+  // Takes the bar away.
+  void finish() { bar_.reset(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void validation(const FinetuneProgress& p) {
+    if (p.new_steps == 0) start_ = Clock::now();  // steps are timed without the validation before them
+    if (common_.quiet || common_.json) return;
+    std::fprintf(stderr, "%sstep %llu: validation loss %.4f per token (perplexity %.2f)\n", stderr_is_terminal() ? "\r\033[K" : "",
+                 static_cast<unsigned long long>(p.step), *p.validation_loss, std::exp(*p.validation_loss));
+  }
+
+  void step(const FinetuneProgress& p) {
+    if (std::isfinite(p.loss)) smooth_ = p.new_steps == 1 ? p.loss : 0.9 * smooth_ + 0.1 * p.loss;
+    const double elapsed = std::max(seconds(), 1e-9), left = elapsed / static_cast<double>(p.new_steps) * static_cast<double>(p.steps - p.step);
+    const std::string text = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  ETA {}", p.step, p.steps, smooth_,
+                                         static_cast<double>(p.new_tokens) / elapsed, duration_text(left));
+    bar_->update(static_cast<double>(p.step) / static_cast<double>(p.steps), text);
+    constexpr double kLinePause = 10;
+    if (stderr_is_terminal() || common_.quiet || common_.json || seconds() - told_ < kLinePause) return;
+    told_ = seconds();
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+
+  const CommonOptions& common_;
+  std::unique_ptr<Progress> bar_;
+  Clock::time_point start_ = Clock::now();
+  double smooth_ = 0, told_ = 0;
+};
+
+// The member of `json` at "schedule/warmup_steps".
+Json& member(Json& json, const std::string& path) {
+  const std::size_t slash = path.find('/');
+  return slash == path.npos ? json[path] : json[path.substr(0, slash)][path.substr(slash + 1)];
+}
+
+// What was not given is as it was when the run began.
+Result<void> take_from_run(Options& o, const std::string& journal) {
+  LOOM_TRY(const FinetuneStart begun, read_finetune_start(journal));
+  const Json given = finetune_config_json(o.config);
+  Json config = finetune_config_json(begun.config), wanted = given;
+  for (const auto& [option, path] : o.settings)
+    if (option->count() > 0) member(config, path) = member(wanted, path);
+  LOOM_TRY(o.config, finetune_config_from_json(config));
+  if (o.model->count() == 0) o.sources.model = begun.sources.model;
+  if (o.text->count() == 0) o.sources.text = begun.sources.text;
+  if (o.from->count() == 0) o.sources.from = begun.sources.from;
+  if (o.sources.dtype.empty()) o.sources.dtype = begun.sources.dtype;
+  return {};
+}
+
+Result<int> run(Options& o) {
+  FinetuneRecord record;
+  record.folder = o.out + "/run", record.resume = o.resume;
+  const std::string journal = record.folder + "/journal.jsonl";
+  o.sources.dtype = o.common.dtype;
+  if (is_file(journal)) {
+    if (!o.resume && !o.overwrite)
+      return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --out chooses another folder", o.out);
+    if (o.resume) LOOM_TRY_VOID(take_from_run(o, journal));
+  }
+  if (o.sources.model.empty() || o.sources.text.empty())
+    return fail(Code::InvalidArgument, "MODEL and --text are expected{}", o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
+  watch_interrupts(nullptr);
+  LOOM_TRY_VOID(set_session(o.common, o.config.session));
+  LOOM_TRY(FinetuneInput input, open_finetune(o.sources, o.config));
+  if (!o.common.quiet) std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples, o.config.length);
+  record.sources = o.sources;
+  Reporter reporter(o.common, "finetuning");
+  LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
+  reporter.finish();
+  LOOM_TRY_VOID(save_peft(input.model, o.config.adapter, o.out, o.sources.model));
+  const double seconds = reporter.seconds();
   if (o.common.json) {
     print_json({{"adapter", o.out},
+                {"stopped", result.stopped},
                 {"steps", result.steps},
+                {"new_steps", result.new_steps},
                 {"tokens", result.tokens},
                 {"losses", result.losses},
                 {"validation_before", result.validation_before},
@@ -61,37 +130,71 @@ Result<int> run(Options& o) {
                 {"adapter_parameters", result.adapter_parameters},
                 {"scratch_bytes", result.scratch_bytes},
                 {"peak_rss_mb", peak_rss_mb()},
-                {"seconds", seconds()},
+                {"seconds", seconds},
                 {"hash", to_hex(result.hash)}});
   } else {
     std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s\n", o.out.c_str(), result.adapter_parameters,
-                static_cast<unsigned long long>(result.steps), static_cast<unsigned long long>(result.tokens), seconds(), peak_rss_mb(),
+                static_cast<unsigned long long>(result.steps), static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(),
                 to_hex(result.hash).c_str());
   }
-  return result.stopped ? kInterrupted : kOk;
+  if (!result.stopped) return kOk;
+  std::fprintf(stderr, "loom: stopped at step %llu, the adapter is as of there; loom finetune -o %s --resume goes on\n",
+               static_cast<unsigned long long>(result.steps), o.out.c_str());
+  return kInterrupted;
 }
 
 }  // namespace
 
+Result<int> replay_finetune_command(const std::string& journal, const std::string& folder, const CommonOptions& common) {
+  NetworkSessionOptions session;
+  LOOM_TRY_VOID(set_session(common, session));
+  watch_interrupts(nullptr);
+  CommonOptions silent = common;
+  silent.json = true;  // the bar alone
+  Reporter reporter(silent, "replaying");
+  LOOM_TRY(const ReplayReport report, replay_finetune(journal, folder, session, std::ref(reporter)));
+  reporter.finish();
+  if (common.json)
+    print_json({{"lines", report.lines}, {"steps", report.steps}, {"hash", to_hex(report.hash)}, {"pass", true}});
+  else
+    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report.lines), static_cast<unsigned long long>(report.steps),
+                to_hex(report.hash).c_str());
+  return kOk;
+}
+
 Run finetune_command(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   FinetuneConfig& c = o->config;
-  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are")->required();
-  app.add_option("--text", o->text, "What to learn: a text file")->required();
-  app.add_option("-o,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it")->required();
-  app.add_option("--from", o->from, "Go on with the adapter of this folder");
-  app.add_option("--rank", c.adapter.rank, "Rank of the adapters")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times")->capture_default_str();
-  app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj")->delimiter(',')->capture_default_str();
-  app.add_option("--length", c.length, "Tokens of a window")->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  app.add_option("--batch", c.batch_size, "Windows per step")->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory")->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  app.add_option("--epochs", c.epochs, "Passes over the text")->check(whole_number())->capture_default_str();
-  app.add_option("--steps", c.steps, "Steps in all, in place of epochs")->check(whole_number());
-  app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up")->capture_default_str();
-  app.add_option("--warmup", c.schedule.warmup_steps, "Steps of warm-up")->check(whole_number())->capture_default_str();
-  app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any")->capture_default_str();
-  app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows")->check(whole_number())->capture_default_str();
+  const auto setting = [&](CLI::Option* option, const char* path) {
+    o->settings.emplace_back(option, path);
+    return option;
+  };
+  o->model = app.add_option("MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  o->text = app.add_option("--text", o->sources.text, "What to learn: a text file");
+  app.add_option("-o,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
+      ->required();
+  app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
+  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
+  o->from = app.add_option("--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
+  setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
+  setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->capture_default_str();
+  setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")
+      ->delimiter(',')
+      ->capture_default_str();
+  setting(app.add_option("--length", c.length, "Tokens of a window"), "length")->check(CLI::Range(1, 1 << 16))->capture_default_str();
+  setting(app.add_option("--batch", c.batch_size, "Windows per step"), "batch")->check(CLI::Range(1, 1 << 16))->capture_default_str();
+  setting(app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory"), "micro_batch")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number())->capture_default_str();
+  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number());
+  setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"), "learning_rate")->capture_default_str();
+  setting(app.add_option("--warmup", c.schedule.warmup_steps, "Steps of warm-up"), "schedule/warmup_steps")->check(whole_number());
+  setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")->capture_default_str();
+  setting(app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows"), "seed")->check(whole_number())->capture_default_str();
+  setting(app.add_option("--hash-every", c.hash_steps, "Steps between two hashes in the journal"), "hash_steps")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
   add_common(app, o->common, true);
   app.add_flag("--json", o->common.json, "Print the result as JSON");
   return [o] { return finish(run(*o)); };

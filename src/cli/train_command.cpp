@@ -6,9 +6,11 @@
 
 #include "cli/commands.h"
 #include "cli/dna_recorder.h"
+#include "cli/finetune_command.h"
 #include "cli/train_view.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
+#include "finetune/finetune.h"
 #include "training/report.h"
 #include "training/training_run.h"
 
@@ -171,12 +173,13 @@ struct ReplayOptions {
 };
 
 Result<int> run_replay(const ReplayOptions& o) {
+  const std::string journal = is_directory(o.journal) ? o.journal + "/journal.jsonl" : o.journal;
+  if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   LOOM_TRY(const NetworkSessionOptions session, session_options(o.common));
   watch_interrupts(nullptr);
   CommonOptions silent = o.common;
   silent.json = true;  // the bar alone
   Reporter reporter(silent, "replaying");
-  const std::string journal = is_directory(o.journal) ? o.journal + "/journal.jsonl" : o.journal;
   const std::string record = std::filesystem::path(journal).replace_filename("dna.jsonl").string();
   const bool has_dna = is_file(record);
   DnaRecorder dna("");

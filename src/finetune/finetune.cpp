@@ -1,7 +1,10 @@
 #include "finetune/finetune.h"
 
-#include "core/checked.h"
+#include "core/file.h"
+#include "core/folder.h"
+#include "core/numerics_version.h"
 #include "data/pipeline/order.h"
+#include "training/weight_hash.h"
 
 namespace loom {
 
@@ -82,59 +85,183 @@ Digest adapter_hash(const DecoderModel& model, const std::string& name) {
   return hash.finish();
 }
 
+class Finetuning {
+ public:
+  Finetuning(DecoderModel& model, const Dataset& data, const FinetuneConfig& config, const FinetuneCallback& progress, const FinetuneRecord& record)
+      : model_(model), data_(data), config_(config), progress_(progress), record_(record), clock_(record.checkpoint_pause), length_(data.info().input[0]) {}
+
+  Result<FinetuneResult> run() {
+    LOOM_TRY_VOID(open());
+    LOOM_TRY_VOID(begin());
+    while (steps() < total_ && !result_.stopped) LOOM_TRY_VOID(epoch());
+    return finish();
+  }
+
+ private:
+  std::string file(std::string_view name) const { return record_.folder + "/" + std::string(name); }
+  std::uint64_t steps() const { return trainer_->state().steps; }
+  std::uint64_t tokens() const { return (position_.epoch * batches_->samples() + position_.samples) * length_; }
+  bool recorded() const { return !record_.folder.empty(); }
+  bool watched() const { return recorded() || record_.on_journal; }
+
+  Result<void> open() {
+    if (config_.hash_steps == 0) return fail(Code::InvalidConfig, "hash_steps: 0, 1 or more expected");
+    if (watched()) {
+      const Digest base = weight_hash(model_.network, [](const Weight& w) { return w.role() != WeightRole::Adapter; });
+      identity_ = {{"config", finetune_config_json(config_)}, {"text", to_hex(data_.info().sha256)}, {"base", to_hex(base)}};
+    }
+    std::optional<Checkpoint> checkpoint;
+    if (recorded() && record_.resume && is_file(file("checkpoint.entity"))) {
+      LOOM_TRY(checkpoint, read_checkpoint(file("checkpoint.entity")));
+      LOOM_TRY_VOID(check_config(file("checkpoint.entity"), *checkpoint, identity_));
+    }
+    if (!has_adapters(model_, config_.adapter.name)) LOOM_TRY_VOID(add_peft(model_, config_.adapter, config_.seed));
+    freeze_all_but(model_, config_.adapter.name);
+    LOOM_TRY(Split parts, split_last(data_.info().samples, config_.validation_split));
+    if (parts.validation.size() > config_.validation_windows) parts.validation.resize(config_.validation_windows);
+    LOOM_TRY(held_out_, Batches::create(data_, parts.validation, {.batch_size = 1}));
+    LOOM_TRY(batches_, Batches::create(data_, parts.training, {.batch_size = config_.batch_size, .shuffle = true, .seed = config_.seed}));
+    const std::uint64_t all = config_.epochs * batches_->batches();
+    total_ = config_.steps == 0 ? all : config_.steps;
+
+    TrainerConfig trainer;
+    trainer.loss.name = "softmax_crossentropy";
+    trainer.optimizer = config_.optimizer, trainer.schedule = config_.schedule;
+    trainer.schedule.total = total_;
+    trainer.clip_norm = config_.clip_norm, trainer.micro_batch = config_.micro_batch;
+    trainer.session = config_.session;
+    LOOM_TRY_VOID(model_.network.prepare(Shape::of({std::max<std::size_t>(config_.micro_batch, 1), length_})));
+    LOOM_TRY(trainer_, Trainer::create(model_.network, trainer));
+    for (const Parameter& p : trainer_->parameters()) result_.adapter_parameters += p.elements;
+    if (!checkpoint) return {};
+    auto position = restore_trainer(*checkpoint, *trainer_);
+    if (!position) return at(file("checkpoint.entity"), std::move(position).error());
+    position_ = std::move(*position), resumed_ = true;
+    return {};
+  }
+
+  Result<void> begin() {
+    if (record_.on_journal) journal_.watch(record_.on_journal);
+    if (recorded()) {
+      LOOM_TRY_VOID(create_folders(record_.folder));
+      LOOM_TRY(journal_, resumed_ ? Journal::resume(file("journal.jsonl"), steps()) : Journal::create(file("journal.jsonl")));
+    }
+    result_.validation_before = position_.first_validation.value_or(0);
+    if (resumed_) return {};
+    if (watched()) {
+      const FinetuneSources& from = record_.sources;
+      Json data = Json::array();
+      data.push_back({{"source", data_.info().source}, {"sha256", to_hex(data_.info().sha256)}, {"samples", batches_->samples()}});
+      LOOM_TRY_VOID(journal_.write({{"event", "start"},
+                                    {"task", "finetune"},
+                                    {"numerics_version", kNumericsVersion},
+                                    {"config", identity_["config"]},
+                                    {"sources", {{"model", from.model}, {"text", from.text}, {"from", from.from}, {"dtype", from.dtype}}},
+                                    {"data", std::move(data)},
+                                    {"base", identity_["base"]},
+                                    {"parameters", result_.adapter_parameters},
+                                    {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}}));
+    }
+    if (held_out_->samples() != 0) {
+      LOOM_TRY(result_.validation_before, validation_loss(*trainer_, *held_out_, length_));
+      position_.first_validation = result_.validation_before;
+      LOOM_TRY_VOID(journal_.write({{"event", "validation"}, {"step", 0}, {"loss", number_or_null(result_.validation_before)}}));
+    }
+    if (recorded()) LOOM_TRY_VOID(save());
+    return held_out_->samples() != 0 ? tell({.validation_loss = result_.validation_before}) : Result<void>();
+  }
+
+  Result<void> epoch() {
+    LOOM_TRY_VOID(batches_->seek(static_cast<std::uint32_t>(position_.epoch), position_.samples));
+    trainer_->set_epoch(position_.epoch);
+    Batch batch;
+    while (steps() < total_ && !result_.stopped) {
+      LOOM_TRY(const bool more, batches_->next(batch));
+      if (!more) {
+        ++position_.epoch, position_.samples = 0;
+        return {};
+      }
+      LOOM_TRY(const StepReport report, trainer_->step(samples_of(batch, length_)));
+      position_.samples = batches_->position();
+      position_.loss_history.push_back(report.loss);
+      ++result_.new_steps, new_tokens_ += batch.size * length_;
+      if (watched() && steps() % config_.hash_steps == 0) {
+        LOOM_TRY_VOID(journal_.write({{"event", "steps"},
+                                      {"step", steps()},
+                                      {"epoch", position_.epoch + 1},
+                                      {"losses", last_losses(config_.hash_steps)},
+                                      {"learning_rate", report.learning_rate},
+                                      {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}}));
+      }
+      LOOM_TRY_VOID(tell({.loss = report.loss, .learning_rate = report.learning_rate}));
+      if (recorded() && clock_.due()) LOOM_TRY_VOID(save());
+    }
+    return {};
+  }
+
+  // The checkpoint comes before all else: what follows can be done again from it.
+  Result<FinetuneResult> finish() {
+    if (recorded()) LOOM_TRY_VOID(save());
+    result_.scratch_bytes = trainer_->session().scratch_bytes();
+    result_.steps = steps(), result_.tokens = tokens(), result_.losses = position_.loss_history;
+    result_.hash = adapter_hash(model_, config_.adapter.name);
+    if (!result_.stopped) {
+      Json line{{"event", "end"}, {"stop_reason", "finished"}, {"step", steps()}, {"tokens", tokens()}, {"losses", last_losses(steps() % config_.hash_steps)}};
+      if (held_out_->samples() != 0) {
+        LOOM_TRY(result_.validation_after, validation_loss(*trainer_, *held_out_, length_));
+        line["validation"] = number_or_null(result_.validation_after);
+        LOOM_TRY_VOID(tell({.validation_loss = result_.validation_after}));
+        result_.stopped = false;  // too late
+      }
+      line["hash"] = to_hex(result_.hash);
+      LOOM_TRY_VOID(journal_.write(line));
+    }
+    LOOM_TRY_VOID(model_.network.prepare(Shape::of({1})));
+    return std::move(result_);
+  }
+
+  Json last_losses(std::uint64_t count) const {
+    Json out = Json::array();
+    for (std::size_t i = position_.loss_history.size() - static_cast<std::size_t>(count); i < position_.loss_history.size(); ++i)
+      out.push_back(number_or_null(position_.loss_history[i]));
+    return out;
+  }
+
+  Result<void> tell(FinetuneProgress p) {
+    p.step = steps(), p.steps = total_, p.tokens = tokens();
+    p.new_steps = result_.new_steps, p.new_tokens = new_tokens_;
+    if (!progress_) return {};
+    LOOM_TRY(const Continue going, progress_(p));
+    result_.stopped = going == Continue::stop;
+    return {};
+  }
+
+  Result<void> save() {
+    return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, Keep::trained); });
+  }
+
+  DecoderModel& model_;
+  const Dataset& data_;
+  const FinetuneConfig& config_;
+  const FinetuneCallback& progress_;
+  const FinetuneRecord& record_;
+  CheckpointClock clock_;
+  const std::size_t length_;
+  Json identity_;  // that a checkpoint must share
+  std::unique_ptr<Trainer> trainer_;
+  std::optional<Batches> held_out_, batches_;
+  std::uint64_t total_ = 0, new_tokens_ = 0;
+  RunPosition position_;  // its loss_history has one for every step
+  Journal journal_;
+  FinetuneResult result_;
+  bool resumed_ = false;
+};
+
 }  // namespace
 
-Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& data, const FinetuneConfig& config,
-                                const std::function<Continue(const FinetuneProgress&)>& progress) {
-  const std::size_t length = data.info().input[0];
-  if (!has_adapters(model, config.adapter.name)) LOOM_TRY_VOID(add_peft(model, config.adapter, config.seed));
-  freeze_all_but(model, config.adapter.name);
-  LOOM_TRY(Split parts, split_last(data.info().samples, config.validation_split));
-  if (parts.validation.size() > config.validation_windows) parts.validation.resize(config.validation_windows);
-  const bool validates = !parts.validation.empty();
-  LOOM_TRY(Batches held_out, Batches::create(data, parts.validation, {.batch_size = 1}));
-  LOOM_TRY(Batches batches, Batches::create(data, parts.training, {.batch_size = config.batch_size, .shuffle = true, .seed = config.seed}));
-
-  const std::uint64_t all = config.epochs * batches.batches(), steps = config.steps == 0 ? all : config.steps;
-  TrainerConfig trainer_config;
-  trainer_config.loss.name = "softmax_crossentropy";
-  trainer_config.optimizer = config.optimizer, trainer_config.schedule = config.schedule;
-  trainer_config.schedule.total = steps;
-  trainer_config.clip_norm = config.clip_norm, trainer_config.micro_batch = config.micro_batch;
-  trainer_config.session = config.session;
-  LOOM_TRY_VOID(model.network.prepare(Shape::of({std::max<std::size_t>(config.micro_batch, 1), length})));
-  LOOM_TRY(const auto trainer, Trainer::create(model.network, trainer_config));
-
-  FinetuneResult result;
-  for (const Parameter& p : trainer->parameters()) result.adapter_parameters += p.elements;
-  const auto tell = [&](FinetuneProgress p) {
-    p.step = result.steps, p.steps = steps, p.tokens = result.tokens;
-    return !progress || progress(p) == Continue::yes;
-  };
-  if (validates) {
-    LOOM_TRY(result.validation_before, validation_loss(*trainer, held_out, length));
-    result.stopped = !tell({.validation_loss = result.validation_before});
-  }
-  for (std::uint32_t epoch = 0; result.steps < steps && !result.stopped; ++epoch) {
-    LOOM_TRY_VOID(batches.seek(epoch, 0));
-    Batch batch;
-    while (result.steps < steps && !result.stopped) {
-      LOOM_TRY(const bool more, batches.next(batch));
-      if (!more) break;
-      LOOM_TRY(const StepReport report, trainer->step(samples_of(batch, length)));
-      ++result.steps, result.tokens += batch.size * length;
-      result.losses.push_back(report.loss);
-      result.stopped = !tell({.loss = report.loss, .learning_rate = report.learning_rate});
-    }
-  }
-  result.scratch_bytes = trainer->session().scratch_bytes();
-  if (validates && !result.stopped) {
-    LOOM_TRY(result.validation_after, validation_loss(*trainer, held_out, length));
-    tell({.validation_loss = result.validation_after});
-  }
-  result.hash = adapter_hash(model, config.adapter.name);
-  LOOM_TRY_VOID(model.network.prepare(Shape::of({1})));
-  return result;
+Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& data, const FinetuneConfig& config, const FinetuneCallback& progress,
+                                const FinetuneRecord& record) {
+  return Finetuning(model, data, config, progress, record).run();
 }
 
 }  // namespace loom

@@ -2,6 +2,7 @@
 // A loaded language model learns a text by low-rank adapters (Hu et al. 2021): its own weights stay as they are, packed in whatever type
 // they were loaded in, and only the adapters have gradients, masters and optimiser state. Deterministic as all training here.
 
+#include <chrono>
 #include <functional>
 
 #include "lm/peft.h"
@@ -33,27 +34,74 @@ struct FinetuneConfig {
   OptimizerConfig optimizer{.name = "adamw"};
   ScheduleConfig schedule{.name = "cosine", .learning_rate = 2e-4, .warmup_steps = 10};  // its total is the run's
   double clip_norm = 1;
+  std::uint64_t hash_steps = 10;                              // steps between two hashes of the adapters in the journal
   NetworkSessionOptions session;
+};
+
+// All of it but the session, which changes no bit, and what follows from the data. Errors of ConfigReader.
+Json finetune_config_json(const FinetuneConfig& config);
+Result<FinetuneConfig> finetune_config_from_json(const Json& json);
+
+// Where things lay; no bit depends on it beyond what the hashes of text and weights say.
+struct FinetuneSources {
+  std::string model, text, from, dtype;  // from: folder of adapters that go on learning; dtype: of the weights on load. Empty: none
+};
+
+// What a run leaves behind beside its adapters: folder/journal.jsonl, which replay proves, and folder/checkpoint.entity, which holds the masters
+// of the adapters, the optimiser's slots, the place in the text and the losses so far, but none of the model's own weights.
+struct FinetuneRecord {
+  std::string folder{};                                // empty: nothing is written
+  bool resume = false;                                 // go on from the checkpoint, where there is one
+  FinetuneSources sources{};
+  std::chrono::duration<double> checkpoint_pause{5};   // at least this long between two checkpoints
+  std::function<Result<void>(const Json&)> on_journal{};  // sees every line before it is written
 };
 
 struct FinetuneProgress {
   std::uint64_t step = 0, steps = 0, tokens = 0;
+  std::uint64_t new_steps = 0, new_tokens = 0;  // of this call: a run that goes on has others before it
   double loss = 0, learning_rate = 0;
   std::optional<double> validation_loss{};  // before the first step and after the last one
 };
 
 struct FinetuneResult {
-  std::uint64_t steps = 0, tokens = 0;
-  std::vector<double> losses;
+  std::uint64_t steps = 0, tokens = 0, new_steps = 0;
+  std::vector<double> losses;  // of every step, those before a stop too
   double validation_before = 0, validation_after = 0;  // mean loss per token, natural logarithm; 0 without validation windows
   std::size_t scratch_bytes = 0, adapter_parameters = 0;
   bool stopped = false;
   Digest hash{};                                       // of the adapters
 };
 
+// Runs on the calling thread; an error of it ends the run with it, and nothing more is written.
+using FinetuneCallback = std::function<Result<Continue>(const FinetuneProgress&)>;
+
 // The model gets fresh adapters, unless it has some of that name, which then go on learning. Returning `stop` ends the run with the
-// adapters as they are.
-Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& windows, const FinetuneConfig& config,
-                                const std::function<Continue(const FinetuneProgress&)>& progress = nullptr);
+// adapters as they are, and with a checkpoint of them. A run that was stopped or killed anywhere and resumed, whatever its threads and instruction
+// sets, ends with the bits and the journal of one that never was. CorruptData for a torn checkpoint, InvalidConfig for that of another run with
+// the first difference (settings, text, weights), DiskFull with the file.
+Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& windows, const FinetuneConfig& config, const FinetuneCallback& progress = nullptr,
+                                const FinetuneRecord& record = {});
+
+// A model and a text as finetune() takes them; where `from` is given, with its adapters, which then say config.adapter. InvalidArgument without
+// a tokenizer... errors of read_model(), load_peft(), TokenWindows.
+struct FinetuneInput {
+  DecoderModel model;
+  std::unique_ptr<TokenWindows> windows;
+};
+Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConfig& config);
+
+// Of a folder that holds a journal of such a run: what it was begun with. CorruptData, NotFound.
+struct FinetuneStart {
+  FinetuneConfig config;
+  FinetuneSources sources;
+};
+Result<FinetuneStart> read_finetune_start(const std::string& journal);
+bool is_finetune_journal(const std::string& path);
+
+// Does a run again, in memory, and compares every hash and loss with its journal. CorruptData with the first line that differs.
+// `folder`: where relative paths start; empty: the current one.
+Result<ReplayReport> replay_finetune(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
+                                     const FinetuneCallback& progress = nullptr);
 
 }  // namespace loom

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/file.h"
+#include "core/philox.h"
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 #include "lm/session.h"
@@ -136,6 +138,148 @@ TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
   ModelConfig other = contents->source.config;
   other.num_hidden_layers = 1;
   EXPECT_EQ(PeftDelta::read(folder.path, other).error().code, Code::Unsupported);
+}
+
+// A run on the pattern whose checkpoints come after every step; `cut`: the step at which it dies, as a crash does: nothing more is written.
+Result<FinetuneResult> record_run(const std::string& folder, FinetuneConfig config, std::uint64_t cut = 0, std::uint64_t stop = 0, double pause = 0) {
+  DecoderModel model = open_model();
+  FinetuneRecord record;
+  record.folder = folder, record.resume = true, record.checkpoint_pause = std::chrono::duration<double>(pause);
+  return finetune(
+      model, *windows(model), config,
+      [&](const FinetuneProgress& p) -> Result<Continue> {
+        if (cut != 0 && p.step == cut && !p.validation_loss) return fail(Code::Cancelled, "power cut");
+        return stop != 0 && p.step == stop ? Continue::stop : Continue::yes;
+      },
+      record);
+}
+
+// 112 windows to train in batches of 8: 14 steps are an epoch.
+FinetuneConfig two_epochs() {
+  FinetuneConfig config = small_config();
+  config.steps = 31, config.hash_steps = 4;
+  return config;
+}
+
+TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_same_bits_and_journal) {
+  const Folder folder;
+  const auto whole = record_run(folder.path + "/whole", two_epochs());
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->losses.size(), 31u);
+  const auto journal = read_text_file(folder.path + "/whole/journal.jsonl");
+  ASSERT_TRUE(journal);
+  const std::vector<Isa> isas = usable_isas();
+  int run = 0;
+  for (const bool crash : {true, false})
+    for (const std::uint64_t cut : {1u, 4u, 9u, 14u, 15u, 30u, 31u}) {
+      const std::string at = fmt::format("{}/cut{}{}", folder.path, crash, cut);
+      FinetuneConfig first = two_epochs(), second = two_epochs();
+      first.session.threads = 1 + run % 3, second.session.threads = 3 - run % 3;
+      first.session.isa = isas[static_cast<std::size_t>(run) % isas.size()], second.session.isa = isas[static_cast<std::size_t>(run + 1) % isas.size()];
+      ++run;
+      const auto part = record_run(at, first, crash ? cut : 0, crash ? 0 : cut);
+      ASSERT_EQ(part.has_value(), !crash);
+      EXPECT_TRUE(crash || part->stopped);
+      const auto resumed = record_run(at, second);
+      ASSERT_TRUE(resumed) << resumed.error().message;
+      EXPECT_EQ(resumed->hash, whole->hash) << cut;
+      EXPECT_EQ(resumed->losses, whole->losses) << cut;
+      EXPECT_EQ(resumed->tokens, whole->tokens) << cut;
+      EXPECT_EQ(resumed->validation_before, whole->validation_before);
+      EXPECT_EQ(resumed->validation_after, whole->validation_after);
+      EXPECT_EQ(resumed->new_steps, 31 - (crash ? cut - 1 : cut));
+      EXPECT_EQ(*read_text_file(at + "/journal.jsonl"), *journal) << cut;
+      // Once more, when there is nothing left to do.
+      EXPECT_EQ(record_run(at, second)->hash, whole->hash);
+      EXPECT_EQ(*read_text_file(at + "/journal.jsonl"), *journal) << cut;
+    }
+  // A run that leaves nothing behind has the same bits.
+  DecoderModel model = open_model();
+  EXPECT_EQ(finetune(model, *windows(model), two_epochs())->hash, whole->hash);
+}
+
+TEST(Finetune, T_60_one_run_cut_off_twelve_times_with_checkpoints_far_apart) {
+  const Folder folder;
+  const auto whole = record_run(folder.path + "/whole", two_epochs());
+  ASSERT_TRUE(whole) << whole.error().message;
+  const RandomStream random{.seed = 60};
+  const std::string at = folder.path + "/cut";
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    // With a pause of an hour the only checkpoint of a run is that of its start, or of a stop.
+    const std::uint64_t step = 1 + random.below(2 * i, 30);
+    const bool crash = random.below(2 * i + 1, 2) == 0;
+    const auto part = record_run(at, two_epochs(), crash ? step : 0, crash ? 0 : step, i % 3 == 0 ? 0 : 3600);
+    EXPECT_TRUE(part || part.error().code == Code::Cancelled) << part.error().message;
+  }
+  const auto resumed = record_run(at, two_epochs());
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->hash, whole->hash);
+  EXPECT_EQ(*read_text_file(at + "/journal.jsonl"), *read_text_file(folder.path + "/whole/journal.jsonl"));
+}
+
+TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with_the_first_difference) {
+  const Folder folder;
+  ASSERT_TRUE(record_run(folder.path, two_epochs(), 0, 3));
+  const std::string path = folder.path + "/checkpoint.entity";
+  const std::string bytes = *read_text_file(path);
+  const auto put = [&](std::string text) { ASSERT_TRUE(write_file_atomically(path, std::as_bytes(std::span(text)))); };
+  for (const std::size_t keep : {bytes.size() - 1, bytes.size() / 2, std::size_t{70}, std::size_t{10}}) {
+    put(bytes.substr(0, keep));
+    const auto torn = record_run(folder.path, two_epochs());
+    ASSERT_FALSE(torn) << keep;
+    EXPECT_EQ(torn.error().code, Code::CorruptData) << torn.error().message;
+    EXPECT_NE(torn.error().message.find(path), std::string::npos) << torn.error().message;
+  }
+  for (const std::size_t at : {bytes.size() / 3, bytes.size() - 70}) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 1);
+    put(flipped);
+    EXPECT_FALSE(record_run(folder.path, two_epochs()));
+  }
+  put(bytes);
+  const auto refused = [&](auto change, const std::string& named) {
+    FinetuneConfig config = two_epochs();
+    change(config);
+    const auto run = record_run(folder.path, config);
+    ASSERT_FALSE(run) << named;
+    EXPECT_EQ(run.error().code, Code::InvalidConfig);
+    EXPECT_NE(run.error().message.find(named), std::string::npos) << run.error().message;
+  };
+  refused([](FinetuneConfig& c) { c.adapter.rank = 8; }, "another training: /config/rank: 4 and 8");
+  refused([](FinetuneConfig& c) { c.schedule.learning_rate = 0.5; }, "/config/learning_rate: 0.02 and 0.5");
+  refused([](FinetuneConfig& c) { c.steps = 32; }, "/config/steps: 31 and 32");
+  refused([](FinetuneConfig& c) { c.optimizer.beta1 = 0.8; }, "/config/optimizer");
+  DecoderModel model = open_model();
+  FinetuneRecord record;
+  record.folder = folder.path, record.resume = true;
+  const auto other_text = finetune(model, *windows(model, 1990), two_epochs(), nullptr, record);
+  ASSERT_FALSE(other_text);
+  EXPECT_NE(other_text.error().message.find("/text: "), std::string::npos) << other_text.error().message;
+  bool changed = false;
+  model.network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+    if (changed || w.role() == WeightRole::Matrix || w.is_tied()) return;
+    std::vector<float> values(w.elements());
+    w.decode(0, values.size(), values.data());
+    values[0] += 1;
+    changed = w.set(std::span<const float>(values)).has_value();
+  });
+  ASSERT_TRUE(changed);
+  const auto other_model = finetune(model, *windows(model), two_epochs(), nullptr, record);
+  ASSERT_FALSE(other_model);
+  EXPECT_NE(other_model.error().message.find("/base: "), std::string::npos) << other_model.error().message;
+  EXPECT_TRUE(record_run(folder.path, two_epochs()));
+}
+
+TEST(Finetune, T_60_a_config_survives_its_json) {
+  FinetuneConfig config = two_epochs();
+  config.optimizer.beta2 = 0.95, config.schedule.milestones = {3, 9}, config.adapter.targets = {"up_proj"}, config.adapter.alpha = 1.0 / 3;
+  const Json json = finetune_config_json(config);
+  const auto again = finetune_config_from_json(json);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(finetune_config_json(*again), json);
+  Json unknown = json;
+  unknown["ranks"] = 3;
+  EXPECT_EQ(finetune_config_from_json(unknown).error().code, Code::UnknownKey);
 }
 
 TEST(Finetune, L_141_what_does_not_fit_is_an_error) {

@@ -238,7 +238,7 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
 Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
   for (std::size_t i = 0; i < options.adapters.size(); ++i) LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
-  model.decoder = std::make_shared<const DecoderModel>(std::move(decoder));
+  model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
   if (all.vocab || !all.tokenizer_json.empty()) {
     LOOM_TRY(model.tokenizer, tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place));
   }

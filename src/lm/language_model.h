@@ -16,7 +16,7 @@ namespace loom {
 struct LanguageModel {
   std::string path;
   std::string format;                               // "gguf", "huggingface" or "entity"
-  std::shared_ptr<const DecoderModel> decoder;
+  std::shared_ptr<const DecoderModel> decoder;      // made as one that is not const: who alone holds it may change its adapters
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;        // absent: the model brings none
   std::string bos_token, eos_token;                 // texts for the template; empty: none

@@ -115,6 +115,8 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name) {
   LOOM_TRY(PeftConfig config, parse_config(folder + "/adapter_config.json", name));
   LOOM_TRY(const PeftDelta delta, PeftDelta::read(folder, model.config));
+  for (const PeftInfo& other : list_peft(model))
+    if (other.name == name) return fail(Code::InvalidConfig, "the model has adapters named \"{}\"", printable(name));
   std::optional<Error> error;
   each_matrix(model, [&](const Target& target, const TensorPlace& place, Weight& w, const std::string& path) {
     const PeftDelta::Pair* const pair = error ? nullptr : delta.find(place);
@@ -131,7 +133,10 @@ Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, con
     }
     if (std::ranges::find(config.targets, target.name) == config.targets.end()) config.targets.emplace_back(target.name);
   });
-  if (error) return tl::make_unexpected(*std::move(error));
+  if (error) {
+    (void)drop_peft(model, name);
+    return tl::make_unexpected(*std::move(error));
+  }
   LOOM_TRY_VOID(model.network.prepare(Shape::of({1})));
   return config;
 }
@@ -229,6 +234,30 @@ Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enab
   });
   if (!found) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
   return {};
+}
+
+Result<void> drop_peft(DecoderModel& model, const std::string& name) {
+  std::size_t dropped = 0;
+  each_matrix(model, [&](const Target&, const TensorPlace&, Weight& w, const std::string&) {
+    dropped += std::erase_if(w.adapters(), [&](const Adapter& adapter) { return adapter.name == name; });
+  });
+  if (dropped == 0) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
+  return model.network.prepare(Shape::of({1}));
+}
+
+std::vector<PeftInfo> list_peft(const DecoderModel& model) {
+  std::vector<PeftInfo> all;
+  each_matrix(model, [&](const Target&, const TensorPlace&, Weight& w, const std::string&) {
+    for (const Adapter& adapter : w.adapters()) {
+      auto found = std::ranges::find(all, adapter.name, &PeftInfo::name);
+      if (found == all.end()) {
+        const std::size_t rank = adapter.a.shape()[0];
+        found = all.insert(all.end(), {adapter.name, adapter.enabled, rank, 0, 0, adapter.scale * static_cast<double>(rank)});
+      }
+      ++found->matrices, found->parameters += adapter.a.elements() + adapter.b.elements();
+    }
+  });
+  return all;
 }
 
 }  // namespace loom

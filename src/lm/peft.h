@@ -46,11 +46,25 @@ class PeftDelta {
 // Adds fresh adapters (A normal with deviation 0.02 by seed and path, B zero: the model's answers stay as they are) and freezes everything
 // else. UnknownName for a target, InvalidConfig for a name that is taken, a rank of 0.
 Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed);
-// Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig for a name that is taken.
+// Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig for a name that is taken. After
+// an error the model is as it was.
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
 // Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none; DiskFull, IoError.
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model = "");
-// Lets the adapters of that name count or not, between two calls of a session. NotFound.
+// Lets the adapters of that name count or not, between two calls. Sessions planned their memory for the adapters that counted when they were made, and
+// their caches hold what those gave: make them anew. NotFound.
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled);
+// Takes the adapters of that name away. No session of before may go on. NotFound.
+Result<void> drop_peft(DecoderModel& model, const std::string& name);
+
+// The adapters of one name, over all matrices that they stand beside.
+struct PeftInfo {
+  std::string name;
+  bool enabled = false;
+  std::size_t rank = 0, matrices = 0, parameters = 0;
+  double alpha = 0;
+};
+// In the order in which they were added.
+std::vector<PeftInfo> list_peft(const DecoderModel& model);
 
 }  // namespace loom

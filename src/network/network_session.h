@@ -65,6 +65,12 @@ class NetworkSession {
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
   void carry_states();
 
+  // Everything that calls to come take over from those before, as bytes that any machine reads: states of `stateful` layers and what metacognition
+  // layers remember; empty where the network has neither. carry() puts it into a session of the same network, which is then prepared for
+  // the input of the last call. CorruptData; errors of prepare(). After an error the states are those of reset().
+  std::vector<std::byte> carried();
+  Result<void> carry(std::span<const std::byte> carried);
+
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
   double gate_loss() const { return gate_loss_; }
   // What metacognition layers remember, by number in execution order.
@@ -97,6 +103,8 @@ class NetworkSession {
   ConstView run_segments(const Exec& exec, const ConstView& x);
   void segments_backward(const Exec& exec, const ConstView& dy, const View& dx);
   Result<void> allocate_states();
+  template <class Archive>
+  Result<void> visit_carried(Archive& archive);
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
   Result<void> keep_statistics();

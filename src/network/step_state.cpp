@@ -3,11 +3,10 @@
 #include "network/step_state.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "core/checked.h"
-#include "core/little_endian.h"
+#include "network/state_archive.h"
 #include "network/step_mesh.h"
 
 namespace loom {
@@ -15,138 +14,6 @@ namespace {
 
 constexpr std::string_view kMagic = "LOOMSTEP";
 constexpr std::uint64_t kVersion = 1;
-
-// Bytes as every machine writes them.
-class Writer {
- public:
-  static constexpr bool kReads = false;
-  void number(std::uint64_t& value, std::uint64_t /*most*/ = ~std::uint64_t{0}) {
-    std::byte bytes[8];
-    store_le(bytes, value);
-    out.insert(out.end(), bytes, bytes + 8);
-  }
-  void flag(std::uint8_t& value, std::uint8_t /*most*/ = 1) { out.push_back(std::byte{value}); }
-  void tensor(std::byte* data, std::size_t elements, Element element) {
-    const std::size_t at = out.size(), item = bytes_of(element);
-    out.resize(at + elements * item);
-    if constexpr (std::endian::native == std::endian::little) {
-      if (elements != 0) std::memcpy(out.data() + at, data, elements * item);
-    } else {
-      for (std::size_t i = 0; i < elements * item; ++i) out[at + i] = data[i / item * item + (item - 1 - i % item)];
-    }
-  }
-  bool ok() const { return true; }
-  std::vector<std::byte> out;
-};
-
-// The same bytes hashed as they come.
-class Hasher {
- public:
-  static constexpr bool kReads = false;
-  void number(std::uint64_t& value, std::uint64_t = 0) {
-    hash.update_u32(static_cast<std::uint32_t>(value));
-    hash.update_u32(static_cast<std::uint32_t>(value >> 32));
-  }
-  void flag(std::uint8_t& value, std::uint8_t = 1) { hash.update(std::as_bytes(std::span(&value, 1))); }
-  void tensor(std::byte* data, std::size_t elements, Element element) {
-    if constexpr (std::endian::native == std::endian::little) {
-      hash.update({data, elements * bytes_of(element)});
-    } else {
-      Writer writer;
-      writer.tensor(data, elements, element);
-      hash.update(writer.out);
-    }
-  }
-  bool ok() const { return true; }
-  Sha256 hash;
-};
-
-// Never reads beyond the end; after the first thing that does not fit everything reads as 0.
-class Reader {
- public:
-  static constexpr bool kReads = true;
-  explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
-  void number(std::uint64_t& value, std::uint64_t most = ~std::uint64_t{0}) {
-    const auto bytes = take(8);
-    value = bytes.empty() ? 0 : load_le<std::uint64_t>(bytes.data());
-    check(value, value <= most);
-  }
-  void flag(std::uint8_t& value, std::uint8_t most = 1) {
-    const auto bytes = take(1);
-    value = bytes.empty() ? 0 : std::to_integer<std::uint8_t>(bytes[0]);
-    check(value, value <= most);
-  }
-  void tensor(std::byte* data, std::size_t elements, Element element) {
-    const std::size_t item = bytes_of(element);
-    const auto bytes = take(elements * item);
-    if (bytes.empty()) return;
-    if constexpr (std::endian::native == std::endian::little) {
-      std::memcpy(data, bytes.data(), bytes.size());
-    } else {
-      for (std::size_t i = 0; i < bytes.size(); ++i) data[i / item * item + (item - 1 - i % item)] = bytes[i];
-    }
-  }
-  bool ok() const { return ok_; }
-  bool done() const { return ok_ && left_.empty(); }
-
- private:
-  std::span<const std::byte> take(std::size_t n) {
-    if (n > left_.size()) ok_ = false;
-    if (!ok_) return {};
-    const auto bytes = left_.first(n);
-    left_ = left_.subspan(n);
-    return bytes;
-  }
-  template <class T>
-  void check(T& value, bool fits) {
-    if (!fits) ok_ = false, value = 0;
-  }
-  std::span<const std::byte> left_;
-  bool ok_ = true;
-};
-
-void visit_real(auto& archive, double& value) {
-  auto bits = std::bit_cast<std::uint64_t>(value);
-  archive.number(bits);
-  value = std::bit_cast<double>(bits);
-}
-
-template <class Archive>
-void visit_extents(Archive& archive, Shape& shape) {
-  std::uint64_t rank = shape.rank();
-  archive.number(rank, Shape::kMaxRank);
-  std::array<std::size_t, Shape::kMaxRank> extents{};
-  std::ranges::copy(shape.extents(), extents.begin());
-  for (std::size_t i = 0; i < rank; ++i) {
-    std::uint64_t extent = extents[i];
-    archive.number(extent, Shape::kMaxElements);
-    extents[i] = static_cast<std::size_t>(extent);
-  }
-  if constexpr (Archive::kReads) {
-    const auto read = Shape::create(std::span(extents).first(static_cast<std::size_t>(rank)));
-    if (read)
-      shape = *read;
-    else
-      rank = Shape::kMaxRank + 1, archive.number(rank, 0);  // what follows is void
-  }
-}
-
-template <class Archive>
-void visit_meta(Archive& archive, MetaState& m) {
-  if (!m.planned) return;
-  archive.number(m.calls);
-  for (std::size_t i = 0; i < m.remembered(); ++i) {
-    TensorStats& s = m.history[i];
-    for (double* figure : {&s.avg, &s.std, &s.max, &s.min, &s.active, &s.total}) visit_real(archive, *figure);
-  }
-  for (std::size_t r = 0; r < MetaState::kMaxRules; ++r) {
-    archive.number(m.spoke[r]);
-    std::uint8_t queued = m.queued[r];
-    archive.flag(queued);
-    m.queued[r] = queued != 0;
-  }
-  visit_extents(archive, m.input), visit_extents(archive, m.output);
-}
 
 }  // namespace
 
@@ -314,14 +181,14 @@ void StepState::visit(Archive& archive) {
 
 Digest StepState::hash() const {
   if (is_void()) return {};
-  Hasher archive;
+  StateHasher archive;
   const_cast<StepState*>(this)->visit(archive);  // an archive that does not read changes nothing
   return archive.hash.finish();
 }
 
 std::vector<std::byte> StepState::snapshot() const {
   if (is_void()) return {};
-  Writer archive;
+  StateWriter archive;
   for (const char c : kMagic) archive.out.push_back(std::byte(c));
   std::uint64_t version = kVersion;
   archive.number(version);
@@ -350,7 +217,7 @@ Result<void> StepState::restore(std::span<const std::byte> snapshot) {
   if (std::memcmp(sum.data(), snapshot.last(kSum).data(), kSum) != 0) return fail(Code::CorruptData, "snapshot of a step mesh: its checksum does not fit");
   if (std::memcmp(mesh.data(), body.data() + kHead, kSum) != 0)
     return fail(Code::InvalidArgument, "the snapshot belongs to a step mesh of other shapes");
-  Reader archive(body.subspan(kHead + kSum));
+  StateReader archive(body.subspan(kHead + kSum));
   visit(archive);
   if (archive.done()) return {};
   reset();

@@ -108,6 +108,7 @@ Json position_json(const RunPosition& p) {
            {"validations", p.validations},
            {"bad_validations", p.bad_validations}};
   if (p.best) out["best"] = bits_of(*p.best);
+  if (p.first_validation) out["first_validation"] = bits_of(*p.first_validation);
   return out;
 }
 
@@ -128,19 +129,32 @@ Result<RunPosition> position_from(const Json& json) {
   if (const Json* best = find(json, "best")) {
     LOOM_TRY(p.best, from_bits(best));
   }
+  if (const Json* first = find(json, "first_validation")) {
+    LOOM_TRY(p.first_validation, from_bits(first));
+  }
   return p;
+}
+
+// Everything beside the network that a checkpoint holds as numbers.
+std::vector<Trainer::Slot> all_slots(Trainer& trainer, Keep keep) {
+  std::vector<Trainer::Slot> all = keep == Keep::trained ? trainer.masters() : std::vector<Trainer::Slot>();
+  for (Trainer::Slot& slot : trainer.slots()) all.push_back(std::move(slot));
+  return all;
 }
 
 }  // namespace
 
-Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config) {
-  LOOM_TRY(const std::vector<std::byte> network, network_to_entity(trainer.network(), {.keep_master = true}));
-  LOOM_TRY(const EntityReader reader, EntityReader::parse(network));
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config, Keep keep) {
   EntityWriter writer;
-  LOOM_TRY_VOID(writer.add_all(reader));
+  std::vector<std::byte> network;
+  if (keep == Keep::network) {
+    LOOM_TRY(network, network_to_entity(trainer.network(), {.keep_master = true}));
+    LOOM_TRY(const EntityReader reader, EntityReader::parse(network));
+    LOOM_TRY_VOID(writer.add_all(reader));
+  }
   Json slots = Json::array();
   std::vector<std::byte> bytes;
-  for (const Trainer::Slot& slot : trainer.slots()) {
+  for (const Trainer::Slot& slot : all_slots(trainer, keep)) {
     const std::size_t elements = slot.values.rows * slot.values.cols, each = bytes_of(slot.values.element);
     slots.push_back({{"name", slot.name}, {"elements", elements}, {"bytes", each}});
     append(bytes, slot.values.data, elements, each);
@@ -151,7 +165,13 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
     append(bytes, pair.s.data(), pair.s.size(), 8);
     append(bytes, pair.y.data(), pair.y.size(), 8);
   }
-  const Json train{{"config", config}, {"state", state_json(trainer.state())}, {"position", position_json(position)}, {"slots", slots}, {"pairs", pairs}};
+  // States that batches to come take over: as their bytes, by session.
+  Json carried = Json::array();
+  for (const std::vector<std::byte>& state : trainer.carried()) {
+    carried.push_back(state.size());
+    bytes.insert(bytes.end(), state.begin(), state.end());
+  }
+  const Json train{{"config", config}, {"state", state_json(trainer.state())}, {"position", position_json(position)}, {"slots", slots}, {"pairs", pairs}, {"carried", carried}};
   LOOM_TRY(std::string text, dump_canonical(train));
   LOOM_TRY_VOID(writer.add_text("train", 0, 0, std::move(text)));
   if (!bytes.empty()) LOOM_TRY_VOID(writer.add("optim", 0, 0, bytes));
@@ -162,11 +182,14 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
 Result<Checkpoint> read_checkpoint(const std::string& path) {
   LOOM_TRY(const EntityReader reader, EntityReader::open(path));
   if (reader.find("train") == nullptr) return fail(Code::CorruptData, "{}: no checkpoint of a training: section \"train\" is missing", path);
-  LOOM_TRY(SpecResult loaded, load_network(path));
   LOOM_TRY(const auto text, reader.section("train"));
   auto train = parse_json({reinterpret_cast<const char*>(text.data()), text.size()});
   if (!train) return at(path, std::move(train).error());
-  Checkpoint out{std::move(loaded.network), std::move(*train), {}};
+  Checkpoint out{{}, std::move(*train), {}};
+  if (reader.find("network") != nullptr) {
+    LOOM_TRY(SpecResult loaded, load_network(path));
+    out.network = std::move(loaded.network);
+  }
   if (reader.find("optim") != nullptr) {
     LOOM_TRY(const auto bytes, reader.section("optim"));
     out.optimizer.assign(bytes.begin(), bytes.end());
@@ -179,7 +202,8 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
              *pairs = find(checkpoint.train, "pairs");
   if (state == nullptr || position == nullptr || slots == nullptr || !slots->is_array() || pairs == nullptr || !pairs->is_array())
     return fail(Code::CorruptData, "checkpoint: state, position, slots or pairs are missing");
-  const std::vector<Trainer::Slot> own = trainer.slots();
+  const Keep keep = checkpoint.network ? Keep::network : Keep::trained;
+  const std::vector<Trainer::Slot> own = all_slots(trainer, keep);
   if (slots->size() != own.size()) return fail(Code::ShapeMismatch, "checkpoint: {} slots of an optimiser, this one has {}", slots->size(), own.size());
   std::size_t at = 0;
   const auto take = [&](std::size_t count, std::size_t each) -> Result<const std::byte*> {
@@ -213,35 +237,31 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
     }
     restored.push_back(std::move(pair));
   }
+  std::vector<std::span<const std::byte>> carried;
+  if (const Json* lengths = find(checkpoint.train, "carried"); lengths != nullptr && lengths->is_array())  // older ones have none
+    for (const Json& length : *lengths) {
+      const auto n = as_int(length);
+      if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: carried states hold no lengths");
+      LOOM_TRY(const std::byte* from, take(static_cast<std::size_t>(*n), 1));
+      carried.emplace_back(from, static_cast<std::size_t>(*n));
+    }
   if (at != checkpoint.optimizer.size()) return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots", checkpoint.optimizer.size() - at);
   if (!restored.empty()) LOOM_TRY_VOID(trainer.restore_pairs(std::move(restored)));
+  if (keep == Keep::trained) LOOM_TRY_VOID(trainer.commit_masters());
+  if (!carried.empty()) LOOM_TRY_VOID(trainer.carry(carried));
   LOOM_TRY(const TrainerState trainer_state, state_from(*state));
   LOOM_TRY_VOID(trainer.restore(trainer_state));
   return position_from(*position);
 }
 
-std::string first_difference(const Json& a, const Json& b, const std::string& pointer) {
-  if (a == b) return {};
-  if (a.is_object() && b.is_object()) {
-    for (const auto& [key, value] : a.items()) {
-      const Json* other = find(b, key);
-      if (other == nullptr) return fmt::format("{}/{} is missing in the second", pointer, key);
-      if (std::string found = first_difference(value, *other, pointer + "/" + key); !found.empty()) return found;
-    }
-    for (const auto& [key, value] : b.items())
-      if (find(a, key) == nullptr) return fmt::format("{}/{} is missing in the first", pointer, key);
-    return {};
-  }
-  if (a.is_array() && b.is_array() && a.size() == b.size()) {
-    for (std::size_t i = 0; i < a.size(); ++i)
-      if (std::string found = first_difference(a[i], b[i], fmt::format("{}/{}", pointer, i)); !found.empty()) return found;
-    return {};
-  }
-  const auto shown = [](const Json& value) {
-    std::string text = dump_json(value);
-    return text.size() > 60 ? text.substr(0, 57) + "..." : text;
-  };
-  return fmt::format("{}: {} and {}", pointer.empty() ? "/" : pointer, shown(a), shown(b));
+Result<void> check_config(const std::string& path, const Checkpoint& checkpoint, Json config, std::span<const std::string_view> changeable) {
+  const Json* kept = find(checkpoint.train, "config");
+  if (kept == nullptr || !kept->is_object()) return fail(Code::CorruptData, "{}: config is missing", path);
+  Json said = *kept;
+  for (const std::string_view key : changeable) said.erase(std::string(key)), config.erase(std::string(key));
+  if (const std::string differs = first_difference(said, config); !differs.empty())
+    return fail(Code::InvalidConfig, "{}: the checkpoint belongs to another training: {}", path, differs);
+  return {};
 }
 
 }  // namespace loom

@@ -1,10 +1,14 @@
 #pragma once
 // A training between two steps in one .entity file (engine T-60): the network with its masters, section "optim" with the optimiser's
-// slots one behind the other, section "train" with everything else as JSON. Written atomically; every section is hashed, so that a
-// torn file is never read.
+// slots one behind the other and what sessions carry from batch to batch, section "train" with everything else as JSON. Written atomically; every section is hashed, so that a
+// torn file is never read. A training that leaves most of a network as it is keeps the masters of the rest alone, as slots before the
+// optimiser's.
 
+#include <chrono>
+#include <optional>
 #include <string>
 
+#include "training/journal.h"
 #include "training/trainer.h"
 
 namespace loom {
@@ -18,13 +22,16 @@ struct RunPosition {
   std::vector<double> loss_history; // of finished epochs
   std::uint64_t validations = 0, bad_validations = 0;
   std::optional<double> best;       // of early stopping
+  std::optional<double> first_validation;  // loss before the first step, where it was measured
 };
 
+enum class Keep : std::uint8_t { network, trained };  // all of it, or the masters of the weights that are trained
+
 // DiskFull, IoError: the file that stood there before is unharmed.
-Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config);
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config, Keep keep = Keep::network);
 
 struct Checkpoint {
-  Network network;
+  std::optional<Network> network;   // of Keep::network
   Json train;                       // section "train"
   std::vector<std::byte> optimizer; // section "optim"
 };
@@ -35,7 +42,28 @@ Result<Checkpoint> read_checkpoint(const std::string& path);
 // Puts the state of a checkpoint into a trainer of its network. ShapeMismatch, CorruptData with the first slot that differs.
 Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer);
 
-// The first place in which two JSON texts differ, as a pointer with both values; empty when they are equal.
-std::string first_difference(const Json& a, const Json& b, const std::string& pointer = "");
+// InvalidConfig with the first difference unless the checkpoint was saved with this config; members named in `changeable` may differ.
+Result<void> check_config(const std::string& path, const Checkpoint& checkpoint, Json config, std::span<const std::string_view> changeable = {});
+
+// When the next checkpoint is due: a disk takes a tenth of a second to keep a file, a small step a thousandth to run. Writing them takes at
+// most a twentieth of a run's time.
+class CheckpointClock {
+ public:
+  explicit CheckpointClock(std::chrono::duration<double> pause = std::chrono::seconds(1)) : pause_(pause) {}
+  bool due() const { return Clock::now() >= next_; }
+  template <class F>
+  Result<void> time(F&& write) {
+    const auto start = Clock::now();
+    Result<void> written = write();
+    const auto took = Clock::now() - start;
+    next_ = start + took + std::max(std::chrono::duration_cast<Clock::duration>(pause_), pause_.count() > 0 ? 20 * took : Clock::duration{});
+    return written;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::chrono::duration<double> pause_;
+  Clock::time_point next_{};
+};
 
 }  // namespace loom

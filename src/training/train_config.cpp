@@ -4,6 +4,7 @@
 
 #include "core/nearest.h"
 #include "learning/names.h"
+#include "training/config_fields.h"
 #include "training/config_reader.h"
 
 namespace loom {
@@ -54,17 +55,7 @@ Result<void> read_optimizer(const Json* json, TrainerConfig& trainer) {
     o.name = "sgd";
     return read.finish();
   }
-  read("momentum", o.momentum);
-  read("dampening", o.dampening);
-  read("nesterov", o.nesterov);
-  read("beta1", o.beta1);
-  read("beta2", o.beta2);
-  read("alpha", o.alpha);
-  read("eps", o.eps);
-  read("amsgrad", o.amsgrad);
-  read("centered", o.centered);
-  read("weight_decay", o.weight_decay);
-  read("decay_vectors", o.decay_vectors);
+  optimizer_fields(read, o);
   LOOM_TRY_VOID(read.finish());
   LOOM_TRY_VOID(Optimizer::create(o));
   return {};
@@ -80,33 +71,8 @@ Result<void> read_schedule(const Json* json, TrainConfig& config) {
   read("size", s.size);
   config.schedule_total_given = read.member("total") != nullptr;
   read("total", s.total);
-  read("milestones", s.milestones);
-  read("gamma", s.gamma);
-  read("start_factor", s.start_factor);
-  read("end_factor", s.end_factor);
-  read("power", s.power);
-  read("end", s.end);
-  read("min", s.min);
-  read("first_cycle", s.first_cycle);
-  read("cycle_mult", s.cycle_mult);
   s.max = s.learning_rate;
-  read("max", s.max);
-  read("base", s.base);
-  read("pct", s.pct);
-  read("div", s.div);
-  read("final_div", s.final_div);
-  read("up", s.up);
-  read("down", s.down);
-  read("cyclic_mode", s.cyclic_mode);
-  read("warmup", s.warmup);
-  read("factor", s.factor);
-  read("threshold", s.threshold);
-  read("patience", s.patience);
-  read("cooldown", s.cooldown);
-  read("higher_is_better", s.higher_is_better);
-  read("warmup_steps", s.warmup_steps);
-  read("warmup_shape", s.warmup_shape);
-  read("warmup_factor", s.warmup_factor);
+  schedule_fields(read, s);
   if (unit != "step" && unit != "epoch") read.fail("unit", "\"step\" or \"epoch\"");
   config.trainer.schedule_by_epoch = unit == "epoch";
   LOOM_TRY_VOID(read.finish());

@@ -490,6 +490,26 @@ std::vector<Trainer::Slot> Trainer::slots() const {
   return out;
 }
 
+std::vector<Trainer::Slot> Trainer::masters() {
+  std::vector<Slot> out;
+  for (std::size_t p = 0; p < weights_.size(); ++p) out.push_back({optimizer_.parameters()[p].path, weights_[p]->master_for_update()});
+  return out;
+}
+
+std::vector<std::vector<std::byte>> Trainer::carried() {
+  std::vector<std::vector<std::byte>> out;
+  if (tween_) return {tween_->session().carried()};
+  for (Worker& worker : workers_) out.push_back(worker.session->carried());
+  return out;
+}
+
+Result<void> Trainer::carry(std::span<const std::span<const std::byte>> carried) {
+  if (carried.size() != workers_.size()) return fail(Code::ShapeMismatch, "states of {} sessions, this training has {}", carried.size(), workers_.size());
+  if (tween_) return tween_->session().carry(carried[0]);
+  for (std::size_t w = 0; w < carried.size(); ++w) LOOM_TRY_VOID(workers_[w].session->carry(carried[w]));
+  return {};
+}
+
 std::size_t Trainer::resident_bytes() const {
   if (tween_) return tween_->bytes();
   std::size_t bytes = 0;

@@ -84,8 +84,15 @@ class Trainer {
     Tensor values;
   };
   std::vector<Slot> slots() const;
+  // Masters of the weights that are trained, by path, readable and writable; commit_masters() after writing.
+  std::vector<Slot> masters();
+  Result<void> commit_masters() { return commit(); }
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs) { return lbfgs_->restore(std::move(pairs)); }
+
+  // What each of its sessions carries from batch to batch (NetworkSession::carried), and back. ShapeMismatch for another number of sessions.
+  std::vector<std::vector<std::byte>> carried();
+  Result<void> carry(std::span<const std::span<const std::byte>> carried);
 
   NetworkSession& session() { return tween_ ? tween_->session() : *workers_[0].session; }
   // Of a training by targets: what each cell's target was like in the last step.

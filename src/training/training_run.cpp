@@ -14,15 +14,6 @@
 namespace loom {
 namespace {
 
-// Between the checkpoints of two epochs: a disk takes a tenth of a second to keep a file, a small epoch a thousandth to run.
-constexpr std::chrono::seconds kCheckpointPause{1};
-
-// Without what may change between the parts of one run.
-Json comparable(Json config) {
-  config.erase("epochs");
-  return config;
-}
-
 std::string joined(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
 }
@@ -30,9 +21,6 @@ std::string joined(const std::string& folder, const std::string& path) {
 Json data_line(const Dataset& data, std::size_t samples) {
   return {{"source", data.info().source}, {"sha256", to_hex(data.info().sha256)}, {"samples", samples}};
 }
-
-// JSON has no number for what is not finite, and two journals must agree.
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 // Who was taken for whom, with names; matrices of many classes would outgrow the journal.
 Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
@@ -79,11 +67,10 @@ Result<void> TrainingRun::open_network() {
 
 Result<void> TrainingRun::open_checkpoint() {
   LOOM_TRY(checkpoint_, read_checkpoint(file("checkpoint.entity")));
-  const Json* config = find(checkpoint_->train, "config");
-  if (config == nullptr) return fail(Code::CorruptData, "{}: config is missing", file("checkpoint.entity"));
-  if (const std::string differs = first_difference(comparable(*config), comparable(config_.json)); !differs.empty())
-    return fail(Code::InvalidConfig, "{}: the checkpoint belongs to another training: {}", file("checkpoint.entity"), differs);
-  network_ = std::make_unique<Network>(std::move(checkpoint_->network));
+  constexpr std::string_view kChangeable[] = {"epochs"};
+  LOOM_TRY_VOID(check_config(file("checkpoint.entity"), *checkpoint_, config_.json, kChangeable));
+  if (!checkpoint_->network) return fail(Code::CorruptData, "{}: no network in it", file("checkpoint.entity"));
+  network_ = std::make_unique<Network>(std::move(*checkpoint_->network));
   resumed_ = true;
   return {};
 }
@@ -173,12 +160,6 @@ Result<Continue> TrainingRun::tell(const Callback& callback, TrainProgress progr
   return callback ? callback(progress) : Continue::yes;
 }
 
-Result<void> TrainingRun::write_line(Json line) {
-  if (on_journal_) LOOM_TRY_VOID(on_journal_(line));
-  if (!journal_.is_open()) return {};
-  return journal_.write(line);
-}
-
 Result<void> TrainingRun::begin_journal() {
   if (!options_.out.empty()) {
     LOOM_TRY_VOID(create_folders(options_.out));
@@ -195,7 +176,7 @@ Result<void> TrainingRun::begin_journal() {
   if (data_.held_out) data.push_back(data_line(*data_.held_out, data_.validation_samples.size()));
   std::size_t parameters = 0;
   for (const Parameter& p : trainer_->parameters()) parameters += p.elements;
-  return write_line({{"event", "start"},
+  return journal_.write({{"event", "start"},
                      {"numerics_version", kNumericsVersion},
                      {"config", config_.json},
                      {"folder", config_.folder},
@@ -265,7 +246,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     const std::uint64_t steps = trainer_->state().steps;
     const bool ended = position_.samples == batches_->samples();
     if (steps % config_.hash_steps == 0) {
-      LOOM_TRY_VOID(write_line({{"event", "steps"},
+      LOOM_TRY_VOID(journal_.write({{"event", "steps"},
                                 {"step", steps},
                                 {"epoch", position_.epoch + 1},
                                 {"loss", number_or_null(step->loss)},
@@ -297,7 +278,7 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
     Json cells = Json::array();
     for (const TweenUse& use : uses)
       cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
-    LOOM_TRY_VOID(write_line({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", std::move(cells)}}));
+    LOOM_TRY_VOID(journal_.write({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", std::move(cells)}}));
   }
   bool early = false;
   std::optional<Metrics> metrics;
@@ -310,12 +291,12 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   trainer_->observe(metrics ? metrics->loss() : loss);
   line["skipped"] = trainer_->state().skipped;
   line["hash"] = to_hex(weight_hash(*network_));
-  LOOM_TRY_VOID(write_line(std::move(line)));
+  LOOM_TRY_VOID(journal_.write(std::move(line)));
   LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
   ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
   // Checkpoints by steps may lie inside an epoch; then every epoch has its own, so that none goes on from further back than one.
   const bool asked = config_.checkpoint_steps != 0, last = early || going == Continue::stop || position_.epoch == config_.epochs;
-  if (!options_.out.empty() && (asked || last || std::chrono::steady_clock::now() - saved_ >= kCheckpointPause)) {
+  if (!options_.out.empty() && (asked || last || clock_.due())) {
     LOOM_TRY_VOID(save_state());
     LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
   }
@@ -356,9 +337,7 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
 }
 
 Result<void> TrainingRun::save_state() {
-  LOOM_TRY_VOID(save_checkpoint(file("checkpoint.entity"), *trainer_, position_, config_.json));
-  saved_ = std::chrono::steady_clock::now();
-  return {};
+  return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, config_.json); });
 }
 
 Result<void> TrainingRun::finish(TrainResult& result) {
@@ -391,7 +370,7 @@ Result<void> TrainingRun::finish(TrainResult& result) {
     line["validation"] = result.validation->to_json();
     if (Json confusion = confusion_json(*result.validation, data_.training->info()); !confusion.is_null()) line["confusion"] = std::move(confusion);
   }
-  LOOM_TRY_VOID(write_line(std::move(line)));
+  LOOM_TRY_VOID(journal_.write(std::move(line)));
   if (!options_.out.empty() && result.stop_reason != "diverged") LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
   return {};
 }

@@ -67,7 +67,7 @@ class TrainingRun {
   Result<TrainResult> run(const Callback& callback = nullptr);
 
   // Called with every line of the journal before it is written; an error ends the run. Replay compares there.
-  void on_journal(std::function<Result<void>(const Json&)> f) { on_journal_ = std::move(f); }
+  void on_journal(std::function<Result<void>(const Json&)> f) { journal_.watch(std::move(f)); }
 
   const Network& network() const { return *network_; }
   Trainer& trainer() { return *trainer_; }
@@ -86,7 +86,6 @@ class TrainingRun {
   Result<void> start_trainer();
   Result<Samples> samples_of(const Batch& batch);
   Result<void> begin_journal();
-  Result<void> write_line(Json line);
   Result<Continue> epoch(const Callback& callback, TrainResult& result);
   Result<Continue> end_epoch(const Callback& callback, TrainResult& result);
   Result<Metrics> validate();
@@ -106,12 +105,11 @@ class TrainingRun {
   std::optional<Batches> batches_, validation_;
   Json optimizer_config_;
   std::optional<Checkpoint> checkpoint_;
-  std::chrono::steady_clock::time_point saved_{};  // when the newest checkpoint was written
+  CheckpointClock clock_;
   RunPosition position_;
   Journal journal_;
   Timings timings_;
   LossWatch loss_watch_;
-  std::function<Result<void>(const Json&)> on_journal_;
   std::vector<std::string> warnings_;
   Shape sample_shape_;
   std::vector<std::byte> best_;  // the network of the best validation, of runs without a folder

@@ -117,6 +117,56 @@ TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
     }
 }
 
+// Blobs as sequences of four pairs.
+Json sequence_config(const Json& first, std::uint64_t batch_size, const Json& second = nullptr) {
+  Json config = small_config();
+  config["network"] = {{"id", "sequence"}, {"seed", 3}, {"input_shape", {4, 2}}, {"layers", {first, {{"type", "dense"}, {"input_height", 6}, {"output_height", 4}}}}};
+  if (!second.is_null()) config["network"]["layers"].insert(config["network"]["layers"].begin() + 1, second);
+  config["batch_size"] = batch_size, config["epochs"] = 3;
+  config["checkpoint"] = {{"every_steps", 1}};
+  return config;
+}
+
+// What a stateful layer hands from batch to batch, and what a metacognition layer remembers, within an epoch, at its end, and behind a short batch,
+// which begins from zeros.
+TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  const auto recurrent = [](const std::string& type, bool both, bool stateful = true) -> Json {
+    return {{"type", type}, {"input_height", 2}, {"output_height", both ? 3 : 6}, {"stateful", stateful}, {"bidirectional", both}, {"return_sequence", false}};
+  };
+  const Json meta = {{"type", "metacognition"},
+                     {"meta_observed_layer", {{"type", "dense"}, {"input_height", 6}, {"output_height", 6}}},
+                     {"meta_network",
+                      {{"type", "rnn"}, {"input_height", 6}, {"output_height", 1}, {"return_sequence", false}, {"init", "uniform"}, {"init_scale", 0.001}}},
+                     {"meta_source", "history"},
+                     {"meta_effect", "gate"}};
+  const std::vector<Isa> isas = usable_isas();
+  const auto stateless = run_all(sequence_config(recurrent("lstm", false, false), 16), folder);
+  int run = 0;
+  const std::pair<Json, Json> cases[] = {
+      {recurrent("lstm", false), {}}, {recurrent("gru", true), {}}, {recurrent("rnn", false), {}}, {recurrent("rnn", false, false), meta}};
+  for (const auto& [layer, second] : cases)
+    for (const std::uint64_t batch_size : {16u, 24u}) {
+      const Json config = sequence_config(layer, batch_size, second);
+      const TrainResult whole = run_all(config, folder, {.out = folder.file(fmt::format("whole{}", run))});
+      EXPECT_NE(whole.hash, stateless.hash);
+      const std::uint64_t epoch = whole.steps / 3;
+      for (const std::uint64_t cut : {std::uint64_t{2}, epoch - 1, epoch, epoch + 1, epoch + 4}) {
+        RunOptions options{.out = folder.file(fmt::format("cut{}_{}", run, cut)), .resume = true};
+        const auto crashed = open_run(config, folder, options)->run([&](const TrainProgress& p) -> Result<Continue> {
+          if (p.event == TrainEvent::BatchEnd && p.step == cut) return fail(Code::Cancelled, "power cut");
+          return Continue::yes;
+        });
+        ASSERT_FALSE(crashed);
+        options.session.threads = 1 + static_cast<int>(cut % 3), options.session.isa = isas[cut % isas.size()];
+        EXPECT_EQ(run_all(config, folder, options).hash, whole.hash) << dump_json(layer) << dump_json(second) << " " << batch_size << " cut at " << cut;
+        EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"), *read_text_file(folder.file(fmt::format("whole{}/journal.jsonl", run))));
+      }
+      ++run;
+    }
+}
+
 // W-03 with T-80: a step of 20 cells of 256 at a batch of 64, beside backpropagation with momentum.
 TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_the_memory) {
   Json layers = Json::array();

@@ -8,8 +8,13 @@
 namespace loom {
 
 Digest weight_hash(const Network& network) {
+  return weight_hash(network, [](const Weight&) { return true; });
+}
+
+Digest weight_hash(const Network& network, const std::function<bool(const Weight&)>& counts) {
   Sha256 hash;
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    if (!counts(w)) return;
     hash.update(std::as_bytes(std::span(path.c_str(), path.size() + 1)));
     const auto wide = [&](std::span<const double> values) {
       std::array<std::byte, 8> bytes;

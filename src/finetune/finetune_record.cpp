@@ -1,0 +1,124 @@
+// A fine-tuning as its journal tells of it: settings and sources in JSON, and the run done again.
+
+#include "finetune/finetune.h"
+#include "lm/language_model.h"
+#include "training/config_fields.h"
+#include "training/config_reader.h"
+
+namespace loom {
+namespace {
+
+template <class Visit>
+void own_fields(Visit& visit, FinetuneConfig& c) {
+  visit("name", c.adapter.name);
+  visit("rank", c.adapter.rank);
+  visit("alpha", c.adapter.alpha);
+  visit("targets", c.adapter.targets);
+  visit("length", c.length);
+  visit("batch", c.batch_size);
+  visit("micro_batch", c.micro_batch);
+  visit("epochs", c.epochs);
+  visit("steps", c.steps);
+  visit("validation_split", c.validation_split);
+  visit("validation_windows", c.validation_windows);
+  visit("seed", c.seed);
+  visit("learning_rate", c.schedule.learning_rate);
+  visit("clip_norm", c.clip_norm);
+  visit("hash_steps", c.hash_steps);
+}
+
+// `path` below `folder`, unless it stands for itself.
+std::string below(const std::string& folder, const std::string& path) {
+  return folder.empty() || path.empty() || path.front() == '/' ? path : folder + "/" + path;
+}
+
+}  // namespace
+
+Json finetune_config_json(const FinetuneConfig& config) {
+  FinetuneConfig c = config;  // fields are visited as variables
+  ConfigWriter own, optimizer, schedule;
+  own_fields(own, c);
+  optimizer("name", c.optimizer.name), optimizer_fields(optimizer, c.optimizer);
+  schedule("name", c.schedule.name), schedule("size", c.schedule.size), schedule_fields(schedule, c.schedule);
+  own.json["optimizer"] = std::move(optimizer.json), own.json["schedule"] = std::move(schedule.json);
+  return std::move(own.json);
+}
+
+Result<FinetuneConfig> finetune_config_from_json(const Json& json) {
+  FinetuneConfig c;
+  ConfigReader own(&json, "");
+  own_fields(own, c);
+  ConfigReader optimizer(own.member("optimizer"), "optimizer"), schedule(own.member("schedule"), "schedule");
+  LOOM_TRY_VOID(own.finish());
+  optimizer("name", c.optimizer.name), optimizer_fields(optimizer, c.optimizer);
+  LOOM_TRY_VOID(optimizer.finish());
+  schedule("name", c.schedule.name), schedule("size", c.schedule.size), schedule_fields(schedule, c.schedule);
+  LOOM_TRY_VOID(schedule.finish());
+  return c;
+}
+
+Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConfig& config) {
+  LOOM_TRY(const std::string text, read_text_file(sources.text));
+  LOOM_TRY(const auto pool, ThreadPool::create(config.session.threads > 0 ? config.session.threads : ThreadPool::default_threads()));
+  LOOM_TRY(ModelContents contents, read_model(sources.model));
+  DecoderOptions options;
+  if (!sources.dtype.empty()) {
+    LOOM_TRY(options.dtype, dtype_from_name(sources.dtype));
+  }
+  LOOM_TRY(DecoderModel model, build_decoder(contents.source, *pool, options));
+  LOOM_TRY(const auto tokenizer, load_tokenizer(sources.model));
+  std::vector<std::int32_t> ids;
+  LOOM_TRY_VOID(tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids));
+  LOOM_TRY(auto windows, TokenWindows::create(std::move(ids), config.length, static_cast<std::size_t>(model.config.vocab_size), sources.text));
+  if (!sources.from.empty()) {
+    LOOM_TRY(config.adapter, load_peft(model, sources.from, config.adapter.name));
+  }
+  return FinetuneInput{std::move(model), std::move(windows)};
+}
+
+Result<FinetuneStart> read_finetune_start(const std::string& journal) {
+  LOOM_TRY(const std::vector<Json> lines, read_journal(journal));
+  const Json *task = lines.empty() ? nullptr : find(lines[0], "task"), *config = lines.empty() ? nullptr : find(lines[0], "config"),
+             *sources = lines.empty() ? nullptr : find(lines[0], "sources");
+  if (task == nullptr || *task != "finetune" || config == nullptr || sources == nullptr)
+    return fail(Code::CorruptData, "{}: the first line is no start of a fine-tuning", journal);
+  auto read = finetune_config_from_json(*config);
+  if (!read) return at(journal, std::move(read).error());
+  FinetuneStart start{std::move(*read), {}};
+  ConfigReader reader(sources, "sources");
+  reader("model", start.sources.model);
+  reader("text", start.sources.text);
+  reader("from", start.sources.from);
+  reader("dtype", start.sources.dtype);
+  if (auto done = reader.finish(); !done) return at(journal, std::move(done).error());
+  return start;
+}
+
+bool is_finetune_journal(const std::string& path) {
+  const auto lines = read_journal(path);
+  const Json* task = lines && !lines->empty() ? find(lines->front(), "task") : nullptr;
+  return task != nullptr && *task == "finetune";
+}
+
+Result<ReplayReport> replay_finetune(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
+                                     const FinetuneCallback& progress) {
+  LOOM_TRY(JournalProof proof, JournalProof::open(journal));
+  LOOM_TRY(FinetuneStart start, read_finetune_start(journal));
+  for (std::string* path : {&start.sources.model, &start.sources.text, &start.sources.from}) *path = below(folder, *path);
+  start.config.session = session;
+  LOOM_TRY(FinetuneInput input, open_finetune(start.sources, start.config));
+  FinetuneRecord record;
+  record.on_journal = [&](const Json& line) { return proof.compare(line); };
+  const auto callback = [&](const FinetuneProgress& p) -> Result<Continue> {
+    if (progress) {
+      LOOM_TRY(const Continue going, progress(p));
+      if (going == Continue::stop) return fail(Code::Cancelled, "the replay was stopped at step {}", p.step);
+    }
+    return proof.complete() ? Continue::stop : Continue::yes;  // of an unfinished run
+  };
+  LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, start.config, callback, record));
+  LOOM_TRY_VOID(proof.finish());
+  return ReplayReport{proof.compared(), result.steps, result.hash};
+}
+
+}  // namespace loom
