@@ -2,6 +2,7 @@
 // What changes while a network runs: activations, gradients, threads, state. Many sessions may share one network. A step allocates
 // nothing: its memory is planned at prepare() by rehearsing it.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -60,6 +61,8 @@ class NetworkSession {
   ConstView state(std::size_t index) const { return state_view(index, false); }
   ConstView cell_state(std::size_t index) const { return state_view(index, true); }
   Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
+  // Whether a layer is `stateful`: the order of calls then counts.
+  bool is_stateful() const { return std::ranges::any_of(states_, &RecurrentState::stateful); }
   // Every state to 0.
   void reset();
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).

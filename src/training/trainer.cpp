@@ -319,6 +319,7 @@ Result<double> Trainer::run_shards(const Samples& batch, double joint) {
   else
     team_->run(workers_.size(), run);
   for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
+  if (session().is_stateful()) return fail(Code::Unsupported, "shards: the network has stateful layers, which would hand states from shard to shard");
   const Exec now = workers_[0].exec();
   std::size_t elements = 0;
   for (const Weight* w : weights_) elements += w->elements();

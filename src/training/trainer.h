@@ -64,12 +64,21 @@ class Trainer {
 
   // One update from one batch. InvalidState after max_skipped batches in a row that were not finite; ShapeMismatch, Cancelled.
   Result<StepReport> step(const Samples& batch);
-  // Inference (T-05): the output of [B, ...] and its loss; nothing changes. The view is valid until the next call.
+  // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training, see aside(). The view is
+  // valid until the next call.
   struct Evaluation {
     ConstView output;
     LossValue loss;
   };
   Result<Evaluation> evaluate(const Samples& batch);
+  // measure() evaluates batches that come after one another, the first from states of 0; training then goes on as if it had not been asked.
+  template <class F>
+  Result<void> aside(F&& measure) {
+    const std::vector<std::byte> before = session().carried();
+    if (!before.empty()) session().reset();
+    LOOM_TRY_VOID(measure());
+    return before.empty() ? Result<void>() : session().carry(before);
+  }
 
   // The rate of the coming step.
   double learning_rate() const;

@@ -307,14 +307,16 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
 Result<Metrics> TrainingRun::validate() {
   Metrics metrics;
   LOOM_TRY_VOID(validation_->seek(0, 0));
-  Batch batch;
-  for (;;) {
-    LOOM_TRY(const bool more, validation_->next(batch));
-    if (!more) break;
-    LOOM_TRY(const Samples samples, samples_of(batch));
-    LOOM_TRY(const Trainer::Evaluation evaluated, trainer_->evaluate(samples));
-    metrics.add(evaluated.output, samples, evaluated.loss);
-  }
+  LOOM_TRY_VOID(trainer_->aside([&]() -> Result<void> {
+    Batch batch;
+    for (;;) {
+      LOOM_TRY(const bool more, validation_->next(batch));
+      if (!more) return {};
+      LOOM_TRY(const Samples samples, samples_of(batch));
+      LOOM_TRY(const Trainer::Evaluation evaluated, trainer_->evaluate(samples));
+      metrics.add(evaluated.output, samples, evaluated.loss);
+    }
+  }));
   return metrics;
 }
 

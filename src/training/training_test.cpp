@@ -167,6 +167,25 @@ TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
     }
 }
 
+// Looking at held-out samples changes nothing of a training whose batches hand on states.
+TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  folder.write("held_out.csv", blobs(50, 8, 4));
+  const Json lstm = {{"type", "lstm"}, {"input_height", 2}, {"output_height", 6}, {"stateful", true}, {"return_sequence", false}};
+  Json config = sequence_config(lstm, 25);
+  config["data"].erase("validation_split");
+  const TrainResult blind = run_all(config, folder);
+  config["data"]["validation"] = {{"format", "csv"}, {"path", "held_out.csv"}};
+  const TrainResult looks = run_all(config, folder);
+  ASSERT_TRUE(looks.validation);
+  EXPECT_EQ(looks.hash, blind.hash);
+  config["shards"] = 5;
+  const auto sharded = open_run(config, folder)->run();
+  ASSERT_FALSE(sharded);
+  EXPECT_EQ(sharded.error().code, Code::Unsupported);
+}
+
 // W-03 with T-80: a step of 20 cells of 256 at a batch of 64, beside backpropagation with momentum.
 TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_the_memory) {
   Json layers = Json::array();
