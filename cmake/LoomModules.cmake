@@ -4,7 +4,15 @@
 if(LOOM_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
-  include(GoogleTest)
+  # Where tests find their files, in one object: every other object is the same in every checkout, so ccache shares it.
+  # Its precompiled header is that of all tests.
+  add_library(loom_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/paths.cpp)
+  target_compile_definitions(loom_test_support PRIVATE LOOM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LOOM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_include_directories(loom_test_support PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(loom_test_support PUBLIC -Wno-conversion)
+  target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
+  target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
+    <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   find_package(Threads REQUIRED)
@@ -14,9 +22,8 @@ function(loom_tests name folder)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_test.cpp)
   if(LOOM_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE ${ARGN} loom_flags GTest::gtest GTest::gtest_main)
-    target_compile_definitions(${name}_test PRIVATE LOOM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LOOM_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    target_compile_options(${name}_test PRIVATE -Wno-conversion)
+    target_link_libraries(${name}_test PRIVATE ${ARGN} loom_test_support)
+    target_precompile_headers(${name}_test REUSE_FROM loom_test_support)
     if(name STREQUAL text)  # PCRE2 is the oracle of the pattern matcher, in tests only
       find_package(PkgConfig REQUIRED)
       pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)

@@ -353,7 +353,7 @@ TEST(Face, every_picture_has_its_columns) {
 
 // The program itself.
 loom::test::Outcome creature(std::vector<std::string> arguments, const std::string& input = {}) {
-  arguments.insert(arguments.begin(), std::string(LOOM_BINARY_DIR) + "/bin/creature");
+  arguments.insert(arguments.begin(), loom::test::binary_path("bin/creature"));
   loom::test::Program program(std::move(arguments));
   program.start();
   if (!input.empty()) program.send(input);
@@ -396,7 +396,7 @@ TEST(Program, a_diary_leads_to_the_same_brain) {
 
 TEST(Program, an_interrupt_saves_the_mind) {
   const TempFolder folder;
-  loom::test::Program program({std::string(LOOM_BINARY_DIR) + "/bin/creature", "--mind", folder / "mind.entity"});
+  loom::test::Program program({loom::test::binary_path("bin/creature"), "--mind", folder / "mind.entity"});
   program.start();
   program.send("come here -> come\n");
   ASSERT_TRUE(program.wait_for_text("comes right up to you"));

@@ -9,10 +9,11 @@
 
 #include "data/dataset.h"
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 
-inline std::string golden_data(const std::string& name) { return LOOM_SOURCE_DIR "/tests/golden/data/" + name; }
+inline std::string golden_data(const std::string& name) { return test::source_path("tests/golden/data/") + name; }
 
 inline const nlohmann::json& expected_data() {
   static const nlohmann::json json = [] {

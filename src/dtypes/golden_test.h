@@ -10,12 +10,13 @@
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "core/sha256.h"
+#include "support/paths.h"
 
 namespace loom {
 
 inline const Json& golden_dtypes() {
   static const Json golden = [] {
-    const auto text = read_text_file(LOOM_SOURCE_DIR "/tests/golden/dtypes.json");
+    const auto text = read_text_file(test::source_path("tests/golden/dtypes.json"));
     auto parsed = text ? parse_json(*text) : Result<Json>(Json());
     return parsed ? std::move(*parsed) : Json();
   }();

@@ -9,13 +9,14 @@
 #include "dtypes/golden_test.h"
 #include "dtypes/quantize.h"
 #include "dtypes/small_float.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
 
 const Json& onnx_cases() {
   static const Json golden = [] {
-    const auto text = read_text_file(LOOM_SOURCE_DIR "/tests/golden/onnx/types.json");
+    const auto text = read_text_file(test::source_path("tests/golden/onnx/types.json"));
     auto parsed = text ? parse_json(*text) : Result<Json>(Json());
     const Json* cases = parsed ? find(*parsed, "cases") : nullptr;
     return cases ? *cases : Json::array();
@@ -130,7 +131,7 @@ TEST(OnnxTypes, the_others_are_listed_with_a_reason) {
   std::set<std::string> mapped;
   for (const Json& c : onnx_cases()) mapped.insert(*as_string(c["name"]));
   EXPECT_EQ(mapped.size(), 49u);
-  const auto text = read_text_file(LOOM_SOURCE_DIR "/tests/golden/onnx/unmapped.tsv");
+  const auto text = read_text_file(test::source_path("tests/golden/onnx/unmapped.tsv"));
   ASSERT_TRUE(text);
   std::size_t listed = 0;
   for (std::size_t begin = 0; begin < text->size();) {

@@ -10,11 +10,12 @@
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 #include "lm/session.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
 
-constexpr const char* kModel = LOOM_SOURCE_DIR "/tests/golden/models/llama2_untied";
+const std::string kModel = test::source_path("tests/golden/models/llama2_untied");
 
 DecoderModel open_model() {
   const auto pool = ThreadPool::create(1).value();

@@ -16,6 +16,7 @@
 #include "dtypes/packing.h"
 #include "layers/linear.h"
 #include "ops/all.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -49,7 +50,7 @@ std::vector<T> numbers_of(const Json& text) {
 }
 
 Json bitnet_cases() {
-  const auto text = read_text_file(LOOM_SOURCE_DIR "/tests/golden/bitnet.json");
+  const auto text = read_text_file(test::source_path("tests/golden/bitnet.json"));
   auto parsed = text ? parse_json(*text) : Result<Json>(Json());
   const Json* cases = parsed ? find(*parsed, "cases") : nullptr;
   return cases ? *cases : Json::array();

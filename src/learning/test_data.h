@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "learning/names.h"
 #include "ops/all.h"
+#include "support/paths.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -26,7 +27,7 @@ struct Machine {
 };
 
 inline Json learning_golden(const std::string& name) {
-  const auto text = read_text_file(LOOM_SOURCE_DIR "/tests/golden/learning/" + name + ".json");
+  const auto text = read_text_file(test::source_path("tests/golden/learning/") + name + ".json");
   if (!text) {
     ADD_FAILURE() << text.error().message;
     return Json::object();

@@ -8,6 +8,7 @@
 #include "network/golden_test.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -163,7 +164,7 @@ class Case {
 class LayersGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LayersGolden, L_02_equals_pytorch) {
-  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/layers/") + GetParam() + ".json");
+  const Json file = golden_file(test::source_path("tests/golden/layers/") + GetParam() + ".json");
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {
     // Of one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
@@ -178,7 +179,7 @@ class OnnxNodes : public ::testing::TestWithParam<std::string> {};
 
 // Forward only, and the values there are f32.
 TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
-  const Json file = golden_file(std::string(LOOM_SOURCE_DIR "/tests/golden/onnx/") + GetParam() + ".json");
+  const Json file = golden_file(test::source_path("tests/golden/onnx/") + GetParam() + ".json");
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {
     // ONNX rounds the y of this case to four decimals, up to 5e-5 of values near 0.1.

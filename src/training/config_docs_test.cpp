@@ -9,6 +9,7 @@
 #include "training/data_config.h"
 #include "training/train_config.h"
 #include "training/training_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // "`key`" -> default, from the rows "| `key` | `default` | meaning |".
 std::map<std::string, std::string> documented() {
   std::map<std::string, std::string> keys;
-  const auto page = read_text_file(LOOM_SOURCE_DIR "/docs/training.md");
+  const auto page = read_text_file(test::source_path("docs/training.md"));
   EXPECT_TRUE(page);
   std::istringstream text(page ? *page : std::string());
   for (std::string line; std::getline(text, line);) {

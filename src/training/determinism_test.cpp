@@ -8,6 +8,7 @@
 #include "core/sha256.h"
 #include "ops/all.h"
 #include "training/golden.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -86,7 +87,7 @@ TEST(TrainingTable, another_batch_optimizer_or_number_of_steps_gives_other_bits)
 }
 
 TEST(TrainingTable, N_05_the_lines_that_loom_verify_knows) {
-  const auto table = read_text_file(LOOM_SOURCE_DIR "/tests/determinism/training.tsv");
+  const auto table = read_text_file(test::source_path("tests/determinism/training.tsv"));
   ASSERT_TRUE(table) << table.error().message;
   Sha256 hash;
   hash.update(std::as_bytes(std::span(*table)));

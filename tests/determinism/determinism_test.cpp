@@ -25,7 +25,7 @@ struct Model {
 };
 
 const std::string& hashes() {
-  static const std::string text = read_text_file(LOOM_SOURCE_DIR "/tests/determinism/hashes.tsv", 1 << 20).value_or("");
+  static const std::string text = read_text_file(test::source_path("tests/determinism/hashes.tsv"), 1 << 20).value_or("");
   return text;
 }
 

@@ -11,10 +11,9 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "paths.h"
 
 namespace loom::test {
-
-inline std::string source_path(const std::string& name) { return std::string(LOOM_SOURCE_DIR) + "/" + name; }
 
 // Models and texts that are not in the repository. A name that cannot exist when LOOM_DATA is unset, so that the test fails.
 inline std::string data_path(const std::string& name) {

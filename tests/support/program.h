@@ -15,7 +15,7 @@
 
 namespace loom::test {
 
-inline std::string loom_binary() { return std::string(LOOM_BINARY_DIR) + "/bin/loom"; }
+inline std::string loom_binary() { return test::binary_path("bin/loom"); }
 
 struct Outcome {
   int status = -1;   // exit code, or 128 + signal

@@ -9,6 +9,7 @@
 #include "evolution/run/config.h"
 #include "evolution/tasks/task.h"
 #include "network/clone.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -235,7 +236,7 @@ std::size_t generations_to_solve(const EvolutionConfig& config, std::size_t most
 }
 
 EvolutionConfig example(const char* name) {
-  const auto text = read_text_file(std::string(LOOM_SOURCE_DIR "/examples/evolve/") + name);
+  const auto text = read_text_file(test::source_path("examples/evolve/") + name);
   EXPECT_TRUE(text) << name;
   auto config = evolution_config_from(parse_json(*text).value());
   EXPECT_TRUE(config) << (config ? "" : config.error().message);

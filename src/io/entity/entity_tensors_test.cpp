@@ -5,11 +5,12 @@
 #include "core/json.h"
 #include "io/byte_reader.h"
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
 
-std::vector<std::byte> golden() { return bytes_of_file(LOOM_SOURCE_DIR "/tests/golden/small.entity"); }
+std::vector<std::byte> golden() { return bytes_of_file(test::source_path("tests/golden/small.entity")); }
 
 // Codes as a function of row and column, in the least number of bytes.
 QuantizedMatrix matrix(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span, std::vector<double> scales, std::vector<std::int64_t> zeros,

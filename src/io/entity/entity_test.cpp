@@ -9,12 +9,13 @@
 
 #include "io/entity/entity_reseal.h"
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-std::vector<std::byte> golden() { return bytes_of_file(LOOM_SOURCE_DIR "/tests/golden/small.entity"); }
+std::vector<std::byte> golden() { return bytes_of_file(test::source_path("tests/golden/small.entity")); }
 
 // Root, section hashes and gaps: what a careful reader asks for.
 Result<void> opened_and_verified(std::span<const std::byte> bytes) {
@@ -60,7 +61,7 @@ TEST(Entity, F_30_byte_layout_by_hand) {
 }
 
 TEST(Entity, F_30_reads_what_another_program_wrote) {  // tools/golden/entity.py
-  const auto file = EntityReader::open(LOOM_SOURCE_DIR "/tests/golden/small.entity");
+  const auto file = EntityReader::open(test::source_path("tests/golden/small.entity"));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->verify());
   EXPECT_EQ(file->flags(), kEntitySigned);

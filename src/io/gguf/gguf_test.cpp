@@ -6,6 +6,7 @@
 #include "core/sha256.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -88,7 +89,7 @@ GgufWriter sample_writer() {
 }
 
 std::string write_sample() {
-  const std::string path = LOOM_BINARY_DIR "/written.gguf";
+  const std::string path = test::binary_path("written.gguf");
   const auto done = sample_writer().write(path);
   EXPECT_TRUE(done) << done.error().message;
   return path;
@@ -136,18 +137,18 @@ TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
   for (const GgufTensor& t : file->tensors()) ASSERT_TRUE(again.add_tensor(t.name, t.dtype, t.shape(), t.bytes));
   const std::string copy = ::testing::TempDir() + "loom_copy.gguf";
   ASSERT_TRUE(again.write(copy));
-  EXPECT_EQ(bytes_of_file(copy), bytes_of_file(LOOM_BINARY_DIR "/written.gguf"));
+  EXPECT_EQ(bytes_of_file(copy), bytes_of_file(test::binary_path("written.gguf")));
 }
 
 TEST(Gguf, F_41_written_file_is_the_one_that_the_gguf_package_read) {  // tools/golden/io_files.py check
   Sha256 hash;
   hash.update(bytes_of_file(write_sample()));
-  const auto golden = parse_json(read_text_file(LOOM_SOURCE_DIR "/tests/golden/io.json").value());
+  const auto golden = parse_json(read_text_file(test::source_path("tests/golden/io.json")).value());
   EXPECT_EQ(to_hex(hash.finish()), *as_string(*find(*golden, "written.gguf")));
 }
 
 TEST(Gguf, F_41_reads_what_the_gguf_package_wrote) {  // tools/golden/io_files.py make
-  const auto file = GgufFile::open(LOOM_SOURCE_DIR "/tests/golden/reference.gguf");
+  const auto file = GgufFile::open(test::source_path("tests/golden/reference.gguf"));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->alignment(), 64u);
   EXPECT_EQ(as_int(*file->find("llama.block_count")), 2);

@@ -4,6 +4,7 @@
 
 #include "dtypes/float16.h"
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -35,7 +36,7 @@ const Case kCases[] = {
     {"version3_u1", DType::uint8, {3}, false},
 };
 
-std::string golden(const std::string& name) { return LOOM_SOURCE_DIR "/tests/golden/npy/" + name + ".npy"; }
+std::string golden(const std::string& name) { return test::source_path("tests/golden/npy/") + name + ".npy"; }
 
 double element(const NpyArray& a, std::size_t k) {
   const std::byte* at = a.bytes.data() + k * info(a.dtype).block_bytes;

@@ -5,11 +5,12 @@
 #include <cstring>
 
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
 
-std::vector<std::byte> golden(const char* name) { return bytes_of_file(std::string(LOOM_SOURCE_DIR "/tests/golden/npy/") + name); }
+std::vector<std::byte> golden(const char* name) { return bytes_of_file(test::source_path("tests/golden/npy/") + name); }
 
 TEST(Npz, F_01_reads_what_numpy_saves) {  // tools/golden/npy.py
   const auto arrays = parse_npz(golden("two.npz"));

@@ -3,6 +3,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "io/hostile_test.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -29,7 +30,7 @@ std::string write_sample() {
   }
   w.set_metadata("note", "\xc3\xbc\n");
   w.set_metadata("a", "1");
-  const std::string path = LOOM_BINARY_DIR "/written.safetensors";
+  const std::string path = test::binary_path("written.safetensors");
   const auto done = w.write(path);
   EXPECT_TRUE(done) << done.error().message;
   return path;
@@ -57,12 +58,12 @@ TEST(Safetensors, G_95_fifty_tensors_come_back_equal) {
 TEST(Safetensors, G_95_written_file_is_the_one_that_the_package_read) {  // tools/golden/io_files.py check
   Sha256 hash;
   hash.update(bytes_of_file(write_sample()));
-  const auto golden = parse_json(read_text_file(LOOM_SOURCE_DIR "/tests/golden/io.json").value());
+  const auto golden = parse_json(read_text_file(test::source_path("tests/golden/io.json")).value());
   EXPECT_EQ(to_hex(hash.finish()), *as_string(*find(*golden, "written.safetensors")));
 }
 
 TEST(Safetensors, F_40_reads_what_the_package_wrote) {  // tools/golden/io_files.py make
-  const auto file = SafetensorsFile::open(LOOM_SOURCE_DIR "/tests/golden/reference.safetensors");
+  const auto file = SafetensorsFile::open(test::source_path("tests/golden/reference.safetensors"));
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_EQ(file->tensors().size(), 5u);
   const SafeTensor* a = file->tensor("a");
@@ -79,7 +80,7 @@ TEST(Safetensors, F_40_reads_what_the_package_wrote) {  // tools/golden/io_files
 }
 
 TEST(Safetensors, F_40_reads_a_real_file) {
-  const auto file = SafetensorsFile::open(LOOM_SOURCE_DIR "/tests/golden/models/llama2_untied/model.safetensors");
+  const auto file = SafetensorsFile::open(test::source_path("tests/golden/models/llama2_untied/model.safetensors"));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_GT(file->tensors().size(), 10u);
 }
@@ -133,7 +134,7 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
 }
 
 TEST(Safetensors, F_01_survives_damage) {
-  const auto good = bytes_of_file(LOOM_SOURCE_DIR "/tests/golden/reference.safetensors");
+  const auto good = bytes_of_file(test::source_path("tests/golden/reference.safetensors"));
   const std::size_t header = static_cast<std::size_t>(load_le<std::uint64_t>(good.data())) + 8;
   expect_survives_damage(good, header, 40, [](std::span<const std::byte> bytes) { return SafetensorsFile::parse(bytes).has_value(); });
 }

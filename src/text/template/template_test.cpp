@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/sha256.h"
 #include "text/template/chat_template.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 const TemplateTime kNow{2025, 3, 7, 14, 5, 9, 0};
 
 std::string golden(const std::string& name) {
-  auto text = read_text_file(std::string(LOOM_SOURCE_DIR) + "/tests/golden/template/" + name);
+  auto text = read_text_file(test::source_path("tests/golden/template/") + name);
   EXPECT_TRUE(text) << text.error().message;
   return text.value_or("");
 }

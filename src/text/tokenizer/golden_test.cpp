@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "text/tokenizer/corpus.h"
+#include "support/paths.h"
 
 namespace loom::text {
 namespace {
@@ -28,7 +29,7 @@ const Corpus& corpus() {
   return c;
 }
 
-std::string golden(const std::string& name) { return std::string(LOOM_SOURCE_DIR) + "/tests/golden/tokenizers/" + name; }
+std::string golden(const std::string& name) { return test::source_path("tests/golden/tokenizers/") + name; }
 
 void expect_hashes(const Tokenizer& tokenizer, const std::string& name, std::size_t at_least) {
   std::istringstream lines(read_file(golden(name + ".hashes")));

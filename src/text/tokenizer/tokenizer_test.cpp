@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "text/tokenizer/corpus.h"
 #include "text/tokenizer/vocab.h"
+#include "support/paths.h"
 
 namespace loom::text {
 namespace {
@@ -318,7 +319,7 @@ TEST(Tokenizer, X_01_vocabularies_that_make_no_sense_are_refused) {
 }
 
 TEST(Tokenizer, X_01_truncated_and_mutated_files_do_no_harm) {
-  const std::string dir = std::string(LOOM_SOURCE_DIR) + "/tests/golden/tokenizers/";
+  const std::string dir = test::source_path("tests/golden/tokenizers/");
   for (const char* name : {"small_roberta", "small_unigram_first", "small_bert", "small_splits"}) {
     const std::string whole = read_file(dir + name + ".json");
     for (std::size_t i = 0; i < 40; ++i) EXPECT_FALSE(Tokenizer::from_json(std::string_view(whole).substr(0, whole.size() * i / 40)).has_value());
