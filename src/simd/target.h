@@ -2,6 +2,8 @@
 // Which SIMD targets were compiled in, and which of them this CPU can run. Tables of kernels lie in the namespace named after
 // their target: LOOM_COMPILED_TARGETS(X) expands X(name) for each, weakest first.
 
+#include "loom_targets.h"  // written by cmake/LoomToolchain.cmake
+
 namespace loom {
 
 enum class Target { scalar, sse4, avx2, avx512, neon, wasm128 };
