@@ -346,11 +346,15 @@ bool is_file(const std::string& path) {
 
 namespace {
 
-// Without links; empty if it is not there.
-std::string resolved(const std::string& path) {
-  char* const text = ::realpath(path.c_str(), nullptr);
-  const std::string out = text == nullptr ? "" : text;
-  std::free(text);
+// Without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that it was given.
+std::string resolved([[maybe_unused]] const std::string& path) {
+  std::string out;
+#if defined(LOOM_HAS_USERS)
+  if (char* const text = ::realpath(path.c_str(), nullptr)) {
+    out = text;
+    std::free(text);
+  }
+#endif
   return out;
 }
 
