@@ -89,7 +89,8 @@ void forget_temporary(int slot) {
   g_temporaries[slot].state.compare_exchange_strong(expected, kFree);
 }
 
-constexpr std::size_t kDigits = 16, kLongestStem = 200;
+[[maybe_unused]] constexpr std::size_t kDigits = 16;
+constexpr std::size_t kLongestStem = 200;
 constexpr std::string_view kEnding = ".part";
 
 // What the names of temporary files begin with. Cut, so that they fit into a folder's 255 bytes whenever the target's name does.
