@@ -194,6 +194,7 @@ class Chat {
       note("Error: " + changed.error().message);
       return {};
     }
+    watch_interrupts(nullptr);  // no signal may reach for the session that goes
     session_.reset();  // before the new one takes as much memory
     LOOM_TRY(session_, open_session(model_, common_));
     note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));
@@ -244,6 +245,7 @@ bool read_line(const char* prompt, std::string& line) {
   std::fflush(stdout);
   line.clear();
   for (;;) {
+    if (interrupted()) return false;  // SIGTERM or SIGHUP during an answer
     char c;
     const ssize_t n = ::read(STDIN_FILENO, &c, 1);
     if (n < 0 && interrupted()) return false;

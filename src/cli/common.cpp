@@ -4,29 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <iterator>
+
+#include "cli/terminal_text.h"
 
 namespace loom::cli {
-namespace {
-
-std::atomic<bool> g_interrupted{false};
-std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
-
-void on_interrupt(int) {
-  if (g_interrupted.exchange(true)) _exit(kInterrupted);
-  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(true);
-}
-
-}  // namespace
 
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)");
+  app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)")
+      ->check(isa_name());
   app.add_option("--activations", options.activations,
                  "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
       ->check(CLI::IsMember({"int16", "int8"}))
@@ -36,7 +26,8 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
-  app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
+  app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
+      ->check(dtype_name());
 }
 
 CLI::Validator whole_number() {
@@ -50,14 +41,30 @@ CLI::Validator whole_number() {
   return CLI::Validator(check, "", "whole number");
 }
 
+CLI::Validator isa_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto isa = isa_from_name(text);
+        return isa ? std::string() : isa.error().message;
+      },
+      "", "instruction set");
+}
+
+CLI::Validator dtype_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto type = dtype_from_name(text);
+        return type ? std::string() : type.error().message;
+      },
+      "", "numeric type");
+}
+
+void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n", terminal_text(text).c_str()); }
+
 int report(const Error& error) {
-  std::string line = error.message;   // file names may hold anything
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  std::fprintf(stderr, "loom: %s\n", line.c_str());
+  std::fprintf(stderr, "loom: %s\n", terminal_text(error.message).c_str());
   switch (error.code) {
-    case Code::InvalidArgument:
-    case Code::UnknownName: return kUsage;
+    case Code::InvalidArgument: return kUsage;
     case Code::OutOfMemory: return kOutOfMemory;
     case Code::Cancelled: return kInterrupted;
     case Code::NotFound:
@@ -71,6 +78,12 @@ int report(const Error& error) {
     case Code::SizeOverflow:
     case Code::InvalidConfig:
     case Code::UnknownKey:
+    case Code::UnknownName:
+    case Code::NestingTooDeep:
+    case Code::LinkCycle:
+    case Code::FeedbackLink:
+    case Code::LinkToEmpty:
+    case Code::EmptyTensor:
     case Code::NonFinite:
     case Code::LimitExceeded:
     case Code::TemplateError:
@@ -87,7 +100,7 @@ Colours colours() {
 
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-Progress::Progress(std::string label, bool quiet) : label_(std::move(label)), shown_(!quiet && stderr_is_terminal()) {}
+Progress::Progress(std::string label, bool quiet) : label_(terminal_text(label)), shown_(!quiet && stderr_is_terminal()) {}
 
 Progress::~Progress() {
   if (shown_ && last_ >= 0) std::fprintf(stderr, "\r\033[K");
@@ -103,20 +116,6 @@ void Progress::update(double fraction, const std::string& note) {
   const int full = percent * kWidth / 100;
   std::fprintf(stderr, "\r%s [%s%s] %3d%% %s\033[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
                std::string(static_cast<std::size_t>(kWidth - full), '.').c_str(), percent, note.c_str());
-}
-
-void watch_interrupts(std::atomic<bool>* session_cancel) {
-  g_session_cancel = session_cancel;
-  struct sigaction action{};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-}
-
-bool interrupted() { return g_interrupted; }
-
-void clear_interrupt() {
-  g_interrupted = false;
-  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(false);
 }
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options) {
@@ -151,8 +150,8 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
 
 Result<std::string> read_input(const std::string& text, const std::string& file) {
   if (file.empty()) return text;
-  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  return read_text_file(file, std::size_t{2} << 30);
+  constexpr std::size_t kLargest = std::size_t{2} << 30;
+  return file == "-" ? read_stream(STDIN_FILENO, "standard input", kLargest) : read_text_file(file, kLargest);
 }
 
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
@@ -194,6 +193,6 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-void print_json(const Json& value) { std::printf("%s\n", dump_json(value, 1).c_str()); }
+void print_json(const Json& value) { std::printf("%s\n", terminal_json(dump_json(value, 1)).c_str()); }
 
 }  // namespace loom::cli

@@ -32,8 +32,14 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
 CLI::Validator whole_number();
 
+// Names that are typed: what is no name of its kind is wrong usage, where in a file it is a bad file.
+CLI::Validator isa_name();
+CLI::Validator dtype_name();
+
 // Prints the error as one line on stderr and maps it to an exit code.
 int report(const Error& error);
+// "loom: warning: TEXT" on stderr.
+void warn(const std::string& text);
 // What a command ends with: its own status, or that of its error.
 inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
 
@@ -58,7 +64,8 @@ class Progress {
   std::chrono::steady_clock::time_point told_{};
 };
 
-// Ctrl-C sets the flag (a second one ends the program); the session of the running command is cancelled by it.
+// Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program); the session of the running command is cancelled by it. Without a
+// watch they end the program. clear_interrupt() forgets Ctrl-C alone.
 void watch_interrupts(std::atomic<bool>* session_cancel);
 bool interrupted();
 void clear_interrupt();

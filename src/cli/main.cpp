@@ -1,10 +1,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
+#include <iostream>
 
 #include "cli/commands.h"
+#include "cli/signals.h"
 #include "core/numerics_version.h"
 
 namespace {
@@ -42,17 +43,17 @@ constexpr Command kCommands[] = {
 };
 
 // A closed standard stream would lend its number to the next file that is opened, and text meant for a person would land in it.
-// A stream that cannot be written keeps the error visible.
+// Opened the wrong way round, a stream keeps the error visible: nothing can be read from 0 or written to 1 and 2.
 void occupy_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd)
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) _exit(loom::cli::kFailed);
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(loom::cli::kFailed);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_standard_streams();
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to tell, not a death
+  loom::cli::handle_signals();
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
@@ -68,12 +69,13 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : loom::cli::kUsage;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "loom: out of memory\n");
-    return loom::cli::kOutOfMemory;
+    status = app.exit(e) == 0 ? 0 : loom::cli::kUsage;  // 0: --help or --version, whose text must arrive as well
+  } catch (const std::exception& e) {  // a size beyond what a container can hold: memory that runs out ends the program by itself
+    loom::cli::give_up(e.what(), loom::cli::kOutOfMemory);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+  status = loom::cli::status_after_signals(status);
+  std::cout.flush();
+  if (status == 0 && (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout))) {
     std::fprintf(stderr, "loom: cannot write to standard output\n");
     return loom::cli::kFailed;
   }
