@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -113,6 +112,7 @@ void watch_interrupts(std::atomic<bool>* session_cancel) {
 }
 
 bool interrupted() { return g_interrupted; }
+const std::atomic<bool>& interrupt_flag() { return g_interrupted; }
 
 void clear_interrupt() {
   g_interrupted = false;
@@ -172,13 +172,6 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
   }
   if (ids.empty()) return fail(Code::InvalidArgument, "no token ids given");
   return ids;
-}
-
-TemplateTime local_time_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm t{};
-  ::localtime_r(&now, &t);
-  return {t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec};
 }
 
 double peak_rss_mb() {

@@ -61,6 +61,7 @@ class Progress {
 // Ctrl-C sets the flag (a second one ends the program); the session of the running command is cancelled by it.
 void watch_interrupts(std::atomic<bool>* session_cancel);
 bool interrupted();
+const std::atomic<bool>& interrupt_flag();  // what interrupted() reads, for long work that takes a flag
 void clear_interrupt();
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
@@ -72,7 +73,6 @@ Result<std::string> read_input(const std::string& text, const std::string& file)
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
 
 double peak_rss_mb();
-TemplateTime local_time_now();
 std::string cpu_name();
 void print_json(const Json& value);
 

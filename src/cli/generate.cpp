@@ -21,7 +21,7 @@ Result<std::string> prompt_text(const Options& o, const LanguageModel& model) {
   std::vector<ChatMessage> messages;
   if (!o.system.empty()) messages.push_back({"system", o.system});
   messages.push_back({"user", std::move(text)});
-  return render_chat(model, messages, local_time_now());
+  return render_chat(model, messages, {}, true, &interrupt_flag());
 }
 
 Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g) {

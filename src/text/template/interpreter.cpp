@@ -34,6 +34,7 @@ Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const
     : p_(program), limits_(limits), now_(now), constants_(program.constants.size()) {
   heap.limit = limits.max_memory_bytes;
   heap.max_steps = limits.max_steps;
+  heap.cancel = limits.cancel;
 }
 
 Error Machine::located(Error error) const {
@@ -70,6 +71,7 @@ Value& Machine::variable(const Node& n, Frame& frame) {
 Value Machine::context_value(std::uint32_t name) {
   const std::string& text = p_.strings[name];
   if (const Value* v = context_.dict().find(std::string_view(text))) return *v;
+  if (text == kClockName && !now_) return undefined("strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
   if (const MethodEntry* global = find_global(text)) return Value::of(Kind::Function, new MethodObject(heap, Value(), global));
   return {};
 }

@@ -45,6 +45,13 @@ Result<void> Heap::over() const {
   return fail(Code::LimitExceeded, "the template takes more than {} steps", max_steps);
 }
 
+Result<void> Heap::look() {
+  constexpr std::uint64_t kLookEvery = 4096;
+  next_look = steps + kLookEvery;
+  if (cancel && cancel->load(std::memory_order_relaxed)) return fail(Code::Cancelled, "the rendering was cancelled");
+  return {};
+}
+
 Result<void> Heap::reserve(std::size_t n) {
   if (n > room()) return fail(Code::LimitExceeded, "the template's values would take more than {} bytes", limit);
   return tick(n / 64);

@@ -2,6 +2,7 @@
 // Python values as a template sees them: immutable and counted, but for namespaces, loops and frames. Those may hold themselves, so the
 // heap keeps them until the render ends and empties them then: no cycle survives, and no long chain of them is freed by recursion.
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,20 +62,25 @@ struct Object {
 struct Heap {
   std::size_t used = 0, limit = 0;
   std::uint64_t steps = 0, max_steps = 0;
+  const std::atomic<bool>* cancel = nullptr;  // may be null
+  std::uint64_t next_look = 0;                // steps at which `cancel` is looked at again
   std::vector<Object*> retained;  // one reference each
 
   ~Heap() { release(); }
   std::size_t room() const { return used >= limit ? 0 : limit - used; }
-  // LimitExceeded when `count` more steps are too many or memory has run out.
+  // LimitExceeded when `count` more steps are too many or memory has run out, Cancelled when the host said so.
   Result<void> tick(std::uint64_t count = 1) {
     steps += count;
     if (steps > max_steps || used > limit) [[unlikely]]
       return over();
+    if (steps >= next_look) [[unlikely]]
+      return look();
     return {};
   }
   // Before a value of `bytes` bytes is built.
   Result<void> reserve(std::size_t bytes);
   Result<void> over() const;
+  Result<void> look();
   void retain(Object& object);
   void release();
 };
