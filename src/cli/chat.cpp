@@ -97,9 +97,14 @@ class Chat {
 
   // Renders the whole conversation and feeds only what the session does not hold yet.
   Result<std::string> respond() {
-    LOOM_TRY(const std::string text, render_chat(model_, messages_, local_time_now()));
+    clear_interrupt();
+    auto rendered = render_chat(model_, messages_, {}, true, &interrupt_flag());
+    if (!rendered) clear_interrupt();
+    LOOM_TRY(const std::string text, std::move(rendered));
     std::vector<std::int32_t> ids;
-    LOOM_TRY_VOID(model_.tokenizer->encode(text, {.add_special_tokens = false, .parse_special = true}, ids));
+    LOOM_TRY(const text::Encoded encoded,
+             model_.tokenizer->encode(text, {/*add_special_tokens=*/false, /*parse_special=*/true, prompt_limit(*session_)}, ids));
+    warn_dropped(encoded.dropped_bytes);
     std::size_t same = 0;
     while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
     if (same == ids.size()) --same;   // the last token is fed again for its logits

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 
 #include "cli/terminal_text.h"
@@ -173,13 +172,6 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
   return ids;
 }
 
-TemplateTime local_time_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm t{};
-  ::localtime_r(&now, &t);
-  return {t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec};
-}
-
 double peak_rss_mb() {
   struct rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -191,6 +183,10 @@ std::string cpu_name() {
   for (std::string line; std::getline(file, line);)
     if (line.rfind("model name", 0) == 0) return line.substr(std::min(line.size(), line.find(':') + 2));
   return "unknown CPU";
+}
+
+void warn_dropped(std::size_t bytes) {
+  if (bytes > 0) std::fprintf(stderr, "loom: warning: %zu bytes of the text have no token in this vocabulary and were left out\n", bytes);
 }
 
 void print_json(const Json& value) { std::printf("%s\n", terminal_json(dump_json(value, 1)).c_str()); }

@@ -68,6 +68,7 @@ class Progress {
 // watch they end the program. clear_interrupt() forgets Ctrl-C alone.
 void watch_interrupts(std::atomic<bool>* session_cancel);
 bool interrupted();
+const std::atomic<bool>& interrupt_flag();  // what interrupted() reads, for long work that takes a flag
 void clear_interrupt();
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
@@ -79,8 +80,12 @@ Result<std::string> read_input(const std::string& text, const std::string& file)
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
 
 double peak_rss_mb();
-TemplateTime local_time_now();
 std::string cpu_name();
 void print_json(const Json& value);
+// One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
+void warn_dropped(std::size_t bytes);
+// What a prompt may have before encoding gives up: some times the context, so that the error of a text that is a little too long still
+// says how long it is.
+inline std::size_t prompt_limit(const Session& session) { return 4 * session.context_tokens(); }
 
 }  // namespace loom::cli

@@ -21,14 +21,15 @@ Result<std::string> prompt_text(const Options& o, const LanguageModel& model) {
   std::vector<ChatMessage> messages;
   if (!o.system.empty()) messages.push_back({"system", o.system});
   messages.push_back({"user", std::move(text)});
-  return render_chat(model, messages, local_time_now());
+  return render_chat(model, messages, {}, true, &interrupt_flag());
 }
 
-Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g) {
+Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g, std::size_t dropped_bytes) {
   const auto rate = [](std::size_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
   Json j{{"text", g.text},
          {"ids", g.ids},
          {"prompt_tokens", g.prompt_tokens},
+         {"dropped_bytes", dropped_bytes},
          {"generated_tokens", g.ids.size()},
          {"stop_reason", g.stop_reason},
          {"hash", to_hex(g.hash)},
@@ -61,7 +62,9 @@ Result<int> run(const Options& o) {
   LOOM_TRY(const std::string text, prompt_text(o, model));
   LOOM_TRY(const auto session, open_session(model, o.common));
   std::vector<std::int32_t> prompt;
-  LOOM_TRY_VOID(model.tokenizer->encode(text, {.add_special_tokens = o.raw || !model.chat_template, .parse_special = true}, prompt));
+  LOOM_TRY(const text::Encoded encoded,
+           model.tokenizer->encode(text, {o.raw || !model.chat_template, /*parse_special=*/true, prompt_limit(*session)}, prompt));
+  warn_dropped(encoded.dropped_bytes);
   const auto on_text = [&](std::string_view piece) {
     if (!o.common.json) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
@@ -71,7 +74,7 @@ Result<int> run(const Options& o) {
   };
   LOOM_TRY(const Generation g, generate(*session, model, prompt, generation, on_text));
   if (o.common.json) {
-    print_json(to_json(o, model, *session, g));
+    print_json(to_json(o, model, *session, g, encoded.dropped_bytes));
   } else {
     std::printf("\n");
     if (!o.common.quiet && stderr_is_terminal())

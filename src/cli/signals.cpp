@@ -15,6 +15,7 @@ namespace {
 std::atomic<bool> g_watched{false};      // a command looks at interrupted()
 std::atomic<bool> g_interrupted{false};  // by Ctrl-C, which a chat survives
 std::atomic<int> g_ending{0};            // SIGTERM or SIGHUP, which nothing does
+std::atomic<bool> g_stop{false};         // either of them, as one flag for long work
 std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
 
 [[noreturn]] void end_by(int signal) {
@@ -31,6 +32,7 @@ void on_stop(int signal) {
     int none = 0;
     g_ending.compare_exchange_strong(none, signal);
   }
+  g_stop = true;
   if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(true);
 }
 
@@ -97,10 +99,12 @@ void watch_interrupts(std::atomic<bool>* session_cancel) {
   if (session_cancel != nullptr && interrupted()) session_cancel->store(true);
 }
 
-bool interrupted() { return g_interrupted || g_ending != 0; }
+bool interrupted() { return g_stop; }
+const std::atomic<bool>& interrupt_flag() { return g_stop; }
 
 void clear_interrupt() {
   g_interrupted = false;
+  g_stop = g_ending != 0;
   if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(g_ending != 0);
 }
 

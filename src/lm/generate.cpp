@@ -124,7 +124,7 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
 }
 
 Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now,
-                                bool add_generation_prompt) {
+                                bool add_generation_prompt, const std::atomic<bool>* cancel) {
   if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; use --raw for plain completion", model.path);
   ChatContext context;
   for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});
@@ -132,7 +132,7 @@ Result<std::string> render_chat(const LanguageModel& model, std::span<const Chat
   context.bos_token = model.bos_token;
   context.eos_token = model.eos_token;
   LOOM_TRY(const Json variables, chat_context(context));
-  return model.chat_template->render(variables, {}, now);
+  return model.chat_template->render(variables, {.cancel = cancel}, now);
 }
 
 }  // namespace loom

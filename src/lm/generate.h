@@ -45,7 +45,8 @@ struct ChatMessage {
   std::string role, content;
 };
 // The prompt of a conversation by the model's own template; NoTemplate when it has none. `now`: for templates that write the date.
+// Setting `*cancel` ends a template that takes long, with Cancelled.
 Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now = {},
-                                bool add_generation_prompt = true);
+                                bool add_generation_prompt = true, const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace loom

@@ -66,6 +66,7 @@ const TestEntry& test_entry(int index);
 // Method `name` of a value's type, or null. Also holds those that the sandbox refuses.
 const MethodEntry* find_method(const Value& value, std::string_view name);
 const MethodEntry* find_global(std::string_view name);
+inline constexpr std::string_view kClockName = "strftime_now";  // a global only where the host gave a time
 
 // Written as in a template or as Python's int() and float() read them (already stripped). Nothing when malformed or too large.
 std::optional<std::int64_t> parse_integer(std::string_view text, int base = 0);

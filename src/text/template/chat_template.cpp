@@ -29,6 +29,25 @@ Result<std::string> ChatTemplate::render(const Json& context, const TemplateLimi
   return text;
 }
 
+Result<TemplateTime> parse_template_date(std::string_view text) {
+  const auto wrong = [&] { return fail(Code::InvalidArgument, "\"{}\" is no date, expected YYYY-MM-DD", text.substr(0, 40)); };
+  constexpr std::string_view kShape = "0000-00-00";
+  if (text.size() != kShape.size()) return wrong();
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (kShape[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9') return wrong();
+  const auto number = [&](std::size_t from, std::size_t count) {
+    int value = 0;
+    for (const char c : text.substr(from, count)) value = value * 10 + (c - '0');
+    return value;
+  };
+  const TemplateTime t{number(0, 4), number(5, 2), number(8, 2)};
+  constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  if (t.year < 1 || t.month < 1 || t.month > 12) return wrong();
+  const bool leap = (t.year % 4 == 0 && t.year % 100 != 0) || t.year % 400 == 0;
+  if (t.day < 1 || t.day > kDays[t.month - 1] + (leap && t.month == 2 ? 1 : 0)) return wrong();
+  return t;
+}
+
 const std::string& ChatTemplate::source() const { return program_->data.source; }
 
 Result<Json> chat_context(const ChatContext& chat) {

@@ -4,6 +4,7 @@
 // escapes, raise_exception, strftime_now and {% generation %}. No template text can reach a file, a clock, or memory without bound.
 // Not there, and refused with Unsupported: include, import, extends, block, autoescape, integers beyond 64 bits in arithmetic.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,13 +22,16 @@ struct TemplateLimits {
   std::size_t max_depth = 1000;                              // nested evaluations: bounds the stack
   std::size_t max_output_bytes = std::size_t{64} << 20;      // the rendered text
   std::size_t max_memory_bytes = std::size_t{512} << 20;     // live strings, lists and dicts of one render
+  const std::atomic<bool>* cancel = nullptr;                 // looked at every few thousand steps: Cancelled once it is set
 };
 
-// What strftime_now formats. The host fills it: a template never sees the real clock.
+// What strftime_now formats: civil time, UTC by convention. The host fills it: a template never sees the real clock.
 struct TemplateTime {
   int year = 1970, month = 1, day = 1;                       // month and day count from 1
   int hour = 0, minute = 0, second = 0, microsecond = 0;
 };
+// Midnight of "YYYY-MM-DD". InvalidArgument for any other text and for days that no month has.
+Result<TemplateTime> parse_template_date(std::string_view text);
 
 // A parsed template. Immutable: many threads may render one at the same time.
 class ChatTemplate {
@@ -36,7 +40,8 @@ class ChatTemplate {
   static Result<ChatTemplate> parse(std::string source);
 
   // `context` is an object; its members are the template's variables. TemplateError with the line and jinja2's words (for
-  // raise_exception: the template's words), LimitExceeded beyond a limit. strftime_now without `now` is a TemplateError.
+  // raise_exception: the template's words), LimitExceeded beyond a limit, Cancelled by `limits.cancel`. Without `now` the name
+  // strftime_now is undefined, so a template that has a date of its own for this case takes it; calling it is a TemplateError.
   Result<std::string> render(const Json& context, const TemplateLimits& limits = {}, const std::optional<TemplateTime>& now = {}) const;
 
   const std::string& source() const;

@@ -34,9 +34,11 @@ Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const
     : p_(program), limits_(limits), now_(now), constants_(program.constants.size()) {
   heap.limit = limits.max_memory_bytes;
   heap.max_steps = limits.max_steps;
+  heap.cancel = limits.cancel;
 }
 
 Error Machine::located(Error error) const {
+  error.message = shortened(error.message, 2000);
   if (line_ > 0) error.message = fmt::format("line {}: {}", line_, error.message);
   return error;
 }
@@ -70,11 +72,13 @@ Value& Machine::variable(const Node& n, Frame& frame) {
 Value Machine::context_value(std::uint32_t name) {
   const std::string& text = p_.strings[name];
   if (const Value* v = context_.dict().find(std::string_view(text))) return *v;
+  if (text == kClockName && !now_) return undefined("strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
   if (const MethodEntry* global = find_global(text)) return Value::of(Kind::Function, new MethodObject(heap, Value(), global));
   return {};
 }
 
 void Machine::enter(std::int32_t scope, Frame& frame) {
+  heap.spend(p_.scopes[static_cast<std::size_t>(scope)].loads.size());
   for (const Load& load : p_.scopes[static_cast<std::size_t>(scope)].loads) {
     Value& to = frame.slots[static_cast<std::size_t>(load.slot)];
     switch (load.kind) {
@@ -207,6 +211,7 @@ Result<void> Machine::assign(NodeId target, const Value& value, Frame& frame) {
     if (!where.is(Kind::Namespace)) return fail(Code::TemplateError, "cannot assign attribute on non-namespace object");
     auto& space = where.as<NamespaceObject>();
     const std::string& name = p_.strings[n.text2];
+    LOOM_TRY_VOID(heap.tick(1 + space.items.size() / 64));
     if (Value* old = space.find(name)) {
       *old = value;
     } else {
@@ -418,6 +423,7 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
   auto keywords = args.keyword;
   const auto take = [&](std::string_view key) {
     Value out;
+    heap.spend(1 + keywords.size());
     for (auto it = keywords.begin(); it != keywords.end(); ++it)
       if (it->first == key) {
         out = std::move(it->second);

@@ -149,8 +149,7 @@ std::span<const MethodEntry> methods_of(Kind kind) {
 Result<Value> global_raise(Machine& m, const Value&, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("raise_exception", {"message"}, 1));
   LOOM_TRY(std::string text, to_str(m.heap, a[0]));
-  text.resize(std::min<std::size_t>(text.size(), 2000));
-  return fail(Code::TemplateError, "{}", text);
+  return fail(Code::TemplateError, "{}", shortened(text, 2000));
 }
 
 Result<Value> global_range(Machine& m, const Value&, const Arguments& args) {
@@ -324,7 +323,6 @@ Result<std::string> strftime_text(const TemplateTime& t, std::string_view format
 Result<Value> global_strftime(Machine& m, const Value&, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("strftime_now", {"format"}, 1));
   if (!a[0].is(Kind::String)) return fail(Code::TemplateError, "strftime_now: expected a str, got '{}'", type_name(a[0]));
-  if (!m.now()) return fail(Code::TemplateError, "strftime_now: the caller gave no time");
   const TemplateTime& t = *m.now();
   const bool valid = t.year >= 1 && t.year <= 9999 && t.month >= 1 && t.month <= 12 && t.day >= 1 && t.day <= 31 && t.hour >= 0 && t.hour < 24 &&
                      t.minute >= 0 && t.minute < 60 && t.second >= 0 && t.second <= 60 && t.microsecond >= 0 && t.microsecond < 1000000;
@@ -338,7 +336,7 @@ constexpr MethodEntry kGlobals[] = {
     {"cycler", global_cycler},       {"dict", global_dict},
     {"joiner", global_joiner},       {"lipsum", global_lipsum},
     {"namespace", global_namespace}, {"raise_exception", global_raise},
-    {"range", global_range},         {"strftime_now", global_strftime},
+    {"range", global_range},         {kClockName, global_strftime},
 };
 
 const MethodEntry* entry_in(std::span<const MethodEntry> table, std::string_view name) {

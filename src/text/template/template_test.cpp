@@ -176,7 +176,21 @@ TEST(Template, X_10_errors_name_the_line) {
   EXPECT_EQ(render("{{ 3 ** 99 }}").error().code, Code::OutOfRange);
   EXPECT_EQ(render("{{ 99999999999999999999 }}").error().code, Code::Unsupported);
   const auto no_clock = ChatTemplate::parse("{{ strftime_now('%Y') }}")->render(Json::object());
-  EXPECT_EQ(no_clock.error().message, "template: line 1: strftime_now: the caller gave no time");
+  EXPECT_EQ(no_clock.error().message, "template: line 1: strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
+}
+
+TEST(Template, X_10_the_date_is_the_hosts) {
+  const auto llama = ChatTemplate::parse("{{ strftime_now('%d %b %Y') if strftime_now is defined else '26 Jul 2024' }}").value();
+  EXPECT_EQ(llama.render(Json::object()).value(), "26 Jul 2024");
+  EXPECT_EQ(llama.render(Json::object(), {}, parse_template_date("2024-02-29").value()).value(), "29 Feb 2024");
+  for (const char* text : {"", "2024-2-29", "2023-02-29", "2024-13-01", "2024-00-10", "2024-04-31", "0000-01-01", "2024-01-00", "2024/01/01", "2024-01-011"})
+    EXPECT_EQ(parse_template_date(text).error().code, Code::InvalidArgument) << text;
+}
+
+TEST(Template, X_10_a_render_can_be_cancelled) {
+  const auto endless = ChatTemplate::parse("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}").value();
+  const std::atomic<bool> stop{true};
+  EXPECT_EQ(endless.render(Json::object(), {.cancel = &stop}).error().code, Code::Cancelled);
 }
 
 // ---- hostile input
