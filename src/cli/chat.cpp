@@ -263,8 +263,8 @@ bool read_line(const char* prompt, std::string& line) {
 Result<int> run(const Options& o) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
-  if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; loom generate --raw continues text", o.model);
+  LOOM_TRY_VOID(model.need_tokenizer());
+  LOOM_TRY_VOID(model.need_template());
   LOOM_TRY(auto session, open_session(model, o.common));
   Chat chat(o, model, std::move(session), std::move(generation));
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;

@@ -118,8 +118,10 @@ void Progress::update(double fraction, const std::string& note) {
 }
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options) {
-  watch_interrupts(nullptr);
+  std::atomic<bool> cancel{false};
+  watch_interrupts(&cancel);
   ModelOptions model;
+  model.decoder.cancel = &cancel;
   model.threads = options.threads;
   if (!options.dtype.empty()) {
     LOOM_TRY(model.decoder.dtype, dtype_from_name(options.dtype));
@@ -130,7 +132,9 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
     bar.update(static_cast<double>(done) / static_cast<double>(total));
     return !interrupted();
   };
-  return load_language_model(path, model);
+  auto loaded = load_language_model(path, model);
+  watch_interrupts(nullptr);
+  return loaded;
 }
 
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options, std::size_t sequences) {
@@ -142,6 +146,10 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
   if (!options.isa.empty()) {
     LOOM_TRY(session.isa, isa_from_name(options.isa));
   }
+  const std::int64_t trained = model.decoder->config.max_position_embeddings;
+  if (!options.quiet && options.context > static_cast<std::size_t>(trained))
+    std::fprintf(stderr, "loom: a context of %zu tokens is more than the %lld that the model was trained for: what is written beyond them is likely to be noise\n",
+                 options.context, static_cast<long long>(trained));
   LOOM_TRY(auto opened, Session::create(model.decoder, session));
   watch_interrupts(&opened->cancel());
   return opened;

@@ -17,7 +17,7 @@ struct Options {
 Result<std::string> prompt_text(const Options& o, const LanguageModel& model) {
   LOOM_TRY(std::string text, read_input(o.prompt, o.file));
   // An instruct model is asked, a base model continues: --chat and --raw decide otherwise.
-  if (o.raw || (!o.chat && !model.chat_template)) return text;
+  if (o.raw || (!o.chat && !model.chat_template && !model.template_error)) return text;
   std::vector<ChatMessage> messages;
   if (!o.system.empty()) messages.push_back({"system", o.system});
   messages.push_back({"user", std::move(text)});
@@ -58,7 +58,7 @@ Json to_json(const Options& o, const LanguageModel& model, const Session& sessio
 Result<int> run(const Options& o) {
   LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
+  LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(const std::string text, prompt_text(o, model));
   LOOM_TRY(const auto session, open_session(model, o.common));
   std::vector<std::int32_t> prompt;

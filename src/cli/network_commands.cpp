@@ -1,5 +1,6 @@
 // run, morph, diff, schema: networks of any layers, from a JSON spec or an .entity.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -53,6 +54,17 @@ Json nested(const ConstView& view) {
   return with_element(view.element, [&]<class T>() { return nested(view.as<T>(), view.shape, 0, at); });
 }
 
+// NaN and infinity pass through a network by the rules of IEEE, and whoever asked for the output gets it; but such a run has not succeeded.
+Result<void> check_finite(const std::string& network, const Input& input, const ConstView& y) {
+  const auto bad = [](const auto* begin, std::size_t count) { return std::find_if(begin, begin + count, [](auto v) { return !std::isfinite(v); }) - begin; };
+  const auto x_count = static_cast<std::ptrdiff_t>(input.values.size()), y_count = static_cast<std::ptrdiff_t>(y.shape.elements());
+  const std::ptrdiff_t at = with_element(y.element, [&]<class T>() -> std::ptrdiff_t { return bad(y.as<T>(), y.shape.elements()); });
+  if (at == y_count) return {};
+  const std::ptrdiff_t from = bad(input.values.data(), input.values.size());
+  if (from < x_count) return fail(Code::NonFinite, "{}: element {} of the output is not finite, nor is element {} of the input", network, at, from);
+  return fail(Code::NonFinite, "{}: element {} of the output is not finite", network, at);
+}
+
 struct RunOptions {
   CommonOptions common;
   std::string network, input, output;
@@ -98,10 +110,11 @@ Result<int> run_network(const RunOptions& o) {
         {"scratch_bytes", session->scratch_bytes()}, {"threads", session->threads()}};
     if (o.output.empty()) out["output"] = nested(y);
     print_json(out);
-    return kOk;
+  } else {
+    if (o.output.empty()) std::printf("%s\n", dump_json(nested(y)).c_str());
+    if (!o.common.quiet) std::fprintf(stderr, "%s -> %s  hash %s\n", input.shape.text().c_str(), y.shape.text().c_str(), digest.c_str());
   }
-  if (o.output.empty()) std::printf("%s\n", dump_json(nested(y)).c_str());
-  if (!o.common.quiet) std::fprintf(stderr, "%s -> %s  hash %s\n", input.shape.text().c_str(), y.shape.text().c_str(), digest.c_str());
+  LOOM_TRY_VOID(check_finite(o.network, input, y));
   return kOk;
 }
 

@@ -1,5 +1,6 @@
 // logits, tokenize, detokenize, perplexity.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -23,13 +24,16 @@ Result<int> run_logits(const LogitsOptions& o) {
   if (!o.ids.empty()) {
     LOOM_TRY(ids, parse_ids(o.ids));
   } else {
-    if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer; give token ids with --ids", o.model);
-    LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(o.prompt, {}, ids));
+    auto tokenizer = model.need_tokenizer();
+    if (!tokenizer) return fail(tokenizer.error().code, "{}; --ids takes token ids", tokenizer.error().message);
+    LOOM_TRY(const text::Encoded encoded, (*tokenizer)->encode(o.prompt, {}, ids));
     dropped = encoded.dropped_bytes;
     warn_dropped(dropped);
   }
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const std::span<const float> row, session->feed(ids));
+  if (const auto bad = std::find_if(row.begin(), row.end(), [](float v) { return !std::isfinite(v); }); bad != row.end())
+    return fail(Code::NonFinite, "{}: the logit of token {} is {}", o.model, bad - row.begin(), *bad);
   Sha256 hash;
   hash.update_floats(row);
   const std::string digest = to_hex(hash.finish());
@@ -137,12 +141,12 @@ struct PerplexityOptions {
 // Windows of `window` tokens side by side; every token of a window but its first is scored with what precedes it in the window.
 Result<int> run_perplexity(const PerplexityOptions& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
+  LOOM_TRY(const text::Tokenizer* const tokenizer, model.need_tokenizer());
   LOOM_TRY(const std::string text, read_text_file(o.file, std::size_t{2} << 30));
   std::vector<std::int32_t> ids;
   text::EncodeOptions options;
   options.add_special_tokens = options.parse_special = false;
-  LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(text, options, ids));
+  LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, options, ids));
   warn_dropped(encoded.dropped_bytes);
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.window;
@@ -161,6 +165,7 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
     LOOM_TRY_VOID(session->feed_all(window, [&](std::size_t i, std::span<const float> row) {
       if (i + 1 < window.size()) window_sum -= static_cast<double>(logprobs(row, window[i + 1], 0)[0].logprob);
     }));
+    if (!std::isfinite(window_sum)) return fail(Code::NonFinite, "{}: the logits of window {} are not finite", o.model, w);
     sum += window_sum;
     count += o.window - 1;
     means.push_back(window_sum / static_cast<double>(o.window - 1));

@@ -521,7 +521,7 @@ TEST_F(Cli, interrupt_ends_generate_with_130) {
   // While it still reads the prompt.
   std::string words;
   for (int i = 0; i < 30000; ++i) words += "word ";
-  Program reading({test::loom_binary(), "generate", test::smollm2(), "--raw", "-f", "-", "--ctx", "40000"});
+  Program reading({test::loom_binary(), "generate", test::smollm2(), "--raw", "-f", "-", "--ctx", "40000", "-q"});
   reading.start();
   reading.send(words.substr(0, 60000));   // what a pipe takes
   reading.end_input();
