@@ -17,7 +17,7 @@ class CodeSlice {
 
   // Sum of code * x over 32.
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const {
-    native::I32 out;
+    native::I32 out{};
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       std::int32_t sum = 0;
       for (int j = 0; j < Bits; ++j)
@@ -43,7 +43,7 @@ class ByteSlice {
   // Sum of code * x over N; `sum` is that of the N inputs.
   LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
     (void)sum;
-    native::I32 out;
+    native::I32 out{};
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       out[r] = 0;
       for (int i = 0; i < N; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + i % 4] * x[i];
@@ -62,7 +62,7 @@ class WordSlice {
   LOOM_INLINE explicit WordSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::int8_t*>(codes)) {}
 
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
-    native::I32 out;
+    native::I32 out{};
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       out[r] = 0;
       for (int i = 0; i < N; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + kWordOrder[i % 4]] * x[i];
@@ -77,14 +77,14 @@ class WordSlice {
 };
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  native::I32 h;
+  native::I32 h{};
   for (std::size_t i = 0; i < kRegisterLanes; ++i) h[i] = p[i];
   return half_to_float(h);
 }
 
 // Unsigned bytes, one to a lane.
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
-  native::I32 v;
+  native::I32 v{};
   for (std::size_t i = 0; i < kRegisterLanes; ++i) v[i] = static_cast<std::uint8_t>(p[i]);
   return v;
 }
