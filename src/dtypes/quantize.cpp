@@ -237,7 +237,7 @@ void with_type(DType t, F&& f) {
 }
 
 template <DType t>
-void put_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
+void store_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
   using Stored = UnsignedOf<info(t).bits <= 8 ? 1 : info(t).bits / 8>;
   store_le(q.codes.data() + i * sizeof(Stored), static_cast<Stored>(code));
 }
@@ -266,10 +266,10 @@ void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w
       F4 x{};
       count == 4 ? void(x = load4(w.data() + i)) : void(std::memcpy(&x, w.data() + i, count * sizeof(float)));
       const I4 codes = encode_numbers<t>(x, static_cast<float>(scale), static_cast<float>(zero_point));
-      for (std::size_t k = 0; k < count; ++k) put_code<t>(q, first + i + k, codes[k]);
+      for (std::size_t k = 0; k < count; ++k) store_code<t>(q, first + i + k, codes[k]);
     }
   } else {
-    for (std::size_t i = 0; i < w.size(); ++i) put_code<t>(q, first + i, encode_one(t, snapped(w[i]), scale, zero_point));
+    for (std::size_t i = 0; i < w.size(); ++i) store_code<t>(q, first + i, encode_one(t, snapped(w[i]), scale, zero_point));
   }
 }
 

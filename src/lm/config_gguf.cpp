@@ -10,7 +10,7 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kHonoured[] = {"block_count",
+constexpr std::string_view kHonouredGguf[] = {"block_count",
                                           "context_length",
                                           "embedding_length",
                                           "feed_forward_length",
@@ -34,24 +34,24 @@ constexpr std::string_view kHonoured[] = {"block_count",
                                           "rope.scaling.yarn_beta_slow",
                                           "expert_count",
                                           "attention.causal"};
-constexpr std::string_view kIgnorable[] = {"tensor_data_layout", "rope.scaling.finetuned", "expert_used_count"};
+constexpr std::string_view kIgnorableGguf[] = {"tensor_data_layout", "rope.scaling.finetuned", "expert_used_count"};
 
 template <std::size_t N>
-bool contains(const std::string_view (&list)[N], std::string_view key) {
+bool is_among(const std::string_view (&list)[N], std::string_view key) {
   return std::find(std::begin(list), std::end(list), key) != std::end(list);
 }
 
-Result<void> check_keys(const GgufFile& file, const std::string& prefix) {
+Result<void> check_gguf_keys(const GgufFile& file, const std::string& prefix) {
   for (const GgufValue& v : file.metadata()) {
     if (v.key.substr(0, prefix.size()) != prefix) continue;
     const std::string_view key = v.key.substr(prefix.size());
-    if (!contains(kHonoured, key) && !contains(kIgnorable, key))
+    if (!is_among(kHonouredGguf, key) && !is_among(kIgnorableGguf, key))
       return fail(Code::UnknownKey, "key \"{}\" is unknown; it might change results, so the model is refused", printable(v.key));
   }
   return {};
 }
 
-Result<void> read_sizes(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
+Result<void> read_gguf_sizes(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.u32("block_count", c.num_hidden_layers, true));
   LOOM_TRY_VOID(in.u32("context_length", c.max_position_embeddings, true));
   LOOM_TRY_VOID(in.u32("embedding_length", c.hidden_size, true));
@@ -83,7 +83,7 @@ Result<void> read_sizes(const GgufFile& file, const GgufKeys& in, ModelConfig& c
   return {};
 }
 
-Result<void> read_positions(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
+Result<void> read_gguf_positions(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.f32("rope.freq_base", c.rope_theta));
   std::int64_t rotary = c.head_dim;
   LOOM_TRY_VOID(in.u32("rope.dimension_count", rotary));
@@ -174,9 +174,9 @@ Result<ModelConfig> config_from_gguf(const GgufFile& file) {
   if (parts > 1) return fail(Code::Unsupported, "split.count is {}: a model in several GGUF files is not supported, join it first", parts);
   const std::string prefix = c.architecture + ".";
   const GgufKeys in(file, prefix);
-  LOOM_TRY_VOID(check_keys(file, prefix));
-  LOOM_TRY_VOID(read_sizes(file, in, c));
-  LOOM_TRY_VOID(read_positions(file, in, c));
+  LOOM_TRY_VOID(check_gguf_keys(file, prefix));
+  LOOM_TRY_VOID(read_gguf_sizes(file, in, c));
+  LOOM_TRY_VOID(read_gguf_positions(file, in, c));
   LOOM_TRY_VOID(read_options(file, in, c));
   LOOM_TRY_VOID(check(c));
   return c;

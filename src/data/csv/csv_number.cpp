@@ -22,7 +22,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-std::optional<Decimal> split(std::string_view text) {
+std::optional<Decimal> decimal_of(std::string_view text) {
   Decimal d;
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
     d.negative = text[0] == '-';
@@ -52,7 +52,7 @@ std::optional<Decimal> split(std::string_view text) {
 std::optional<double> parse_number(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  const auto d = split(text);
+  const auto d = decimal_of(text);
   if (!d) return std::nullopt;
   // Integers below 2^53 and powers of ten up to 10^22 are exact, so one multiplication or division rounds once (Clinger 1990).
   const auto scale = static_cast<long long>(d->exponent) - static_cast<long long>(d->fraction.size());

@@ -16,7 +16,7 @@ struct IdxType {
 constexpr IdxType kIdxTypes[] = {{0x08, DType::uint8}, {0x09, DType::int8},    {0x0b, DType::int16},
                                  {0x0c, DType::int32}, {0x0d, DType::float32}, {0x0e, DType::float64}};
 
-Result<RawArray> array_of(const Source& source) {
+Result<RawArray> idx_array(const Source& source) {
   auto array = parse_idx(source.bytes);
   if (!array) return at(source.path, std::move(array).error());
   array->name = source.path;
@@ -52,8 +52,8 @@ Result<RawArray> parse_idx(std::span<const std::byte> file) {
 Result<std::unique_ptr<Dataset>> open_idx(const std::string& inputs, const std::string& targets, const ArrayOptions& options) {
   LOOM_TRY(const Source x, open_source(inputs));
   LOOM_TRY(const Source t, open_source(targets));
-  LOOM_TRY(RawArray input, array_of(x));
-  LOOM_TRY(RawArray target, array_of(t));
+  LOOM_TRY(RawArray input, idx_array(x));
+  LOOM_TRY(RawArray target, idx_array(t));
   return dataset_of(std::move(input), std::move(target), sha256_of({x.stored, t.stored}), options);
 }
 

@@ -84,9 +84,9 @@ bool finish(Decoder& d, unsigned char* pixels, std::size_t row_bytes) {
   return true;
 }
 
-struct Release {
+struct JpegRelease {
   Decoder& d;
-  ~Release() { jpeg_destroy_decompress(&d.info); }
+  ~JpegRelease() { jpeg_destroy_decompress(&d.info); }
 };
 
 }  // namespace
@@ -94,7 +94,7 @@ struct Release {
 Result<Image> decode_jpeg(std::span<const std::byte> file, std::size_t max_pixels) {
   auto decoder = std::make_unique<Decoder>();
   Decoder& d = *decoder;
-  const Release release{d};
+  const JpegRelease release{d};
   if (!begin(d, reinterpret_cast<const unsigned char*>(file.data()), static_cast<unsigned long>(file.size())))
     return fail(Code::CorruptData, "JPEG: {}", d.errors.message);
   Image out{d.info.image_height, d.info.image_width, static_cast<std::size_t>(d.info.num_components), {}};

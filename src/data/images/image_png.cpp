@@ -34,9 +34,9 @@ Result<std::vector<std::byte>> essential_chunks(std::span<const std::byte> file)
   return fail(Code::CorruptData, "PNG: offset {}: the file ends without IEND", file.size());
 }
 
-struct Release {
+struct PngRelease {
   png_image& png;
-  ~Release() { png_image_free(&png); }
+  ~PngRelease() { png_image_free(&png); }
 };
 
 }  // namespace
@@ -51,7 +51,7 @@ Result<Image> decode_png(std::span<const std::byte> file, std::size_t max_pixels
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) return fail(Code::CorruptData, "PNG: {}", png.message);
-  const Release release{png};
+  const PngRelease release{png};
   // What libpng says it will write is what the buffer must hold.
   const std::size_t width = png.width, height = png.height;
   if (width == 0 || height == 0 || width > max_pixels / height)

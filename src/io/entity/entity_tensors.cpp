@@ -151,7 +151,7 @@ class TableParser {
   std::size_t end_ = 0;
 };
 
-std::string shown(const EntityTensor& t) {
+std::string shown_tensor(const EntityTensor& t) {
   return fmt::format("tensor \"{}\" of \"{}\" ({})", printable(t.weight), printable(t.path), kRoles[static_cast<std::size_t>(t.role)]);
 }
 
@@ -222,7 +222,7 @@ Result<void> put_tensor(const EntityTensor& t, std::size_t& end, const EntityWri
 
 Result<QuantizedMatrix> EntityTensor::quantized() const {
   auto matrix = unpack(dtype, rows(), cols(), span, codes, scales, zeros);
-  if (!matrix) return at(shown(*this), matrix.error());
+  if (!matrix) return at(shown_tensor(*this), matrix.error());
   return matrix;
 }
 
@@ -235,7 +235,7 @@ Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, st
     auto t = parser.tensor(entry);
     if (!t) return at(fmt::format("/{}", tensors.size()), t.error());
     if (!tensors.empty() && !(order_of(tensors.back()) < order_of(*t)))
-      return fail(Code::CorruptData, "/{}: {} is out of order or appears twice", tensors.size(), shown(*t));
+      return fail(Code::CorruptData, "/{}: {} is out of order or appears twice", tensors.size(), shown_tensor(*t));
     tensors.push_back(std::move(*t));
   }
   return tensors;
@@ -255,9 +255,9 @@ Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> te
   Json table = Json::array();
   Layout layout;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (i > 0 && order_of(tensors[i - 1]) == order_of(tensors[i])) return fail(Code::InvalidArgument, "{} is there twice", shown(tensors[i]));
+    if (i > 0 && order_of(tensors[i - 1]) == order_of(tensors[i])) return fail(Code::InvalidArgument, "{} is there twice", shown_tensor(tensors[i]));
     auto entry = entry_of(tensors[i], layout);
-    if (!entry) return at(shown(tensors[i]), entry.error());
+    if (!entry) return at(shown_tensor(tensors[i]), entry.error());
     table.push_back(std::move(*entry));
   }
   LOOM_TRY(std::string json, dump_canonical(table));
@@ -265,7 +265,7 @@ Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> te
   return file.add("weights", 0, 0, layout.end(), [tensors = std::move(tensors)](const EntityWriter::Sink& out) -> Result<void> {
     std::size_t end = 0;
     for (const EntityTensor& t : tensors)
-      if (auto done = put_tensor(t, end, out); !done) return at(shown(t), done.error());
+      if (auto done = put_tensor(t, end, out); !done) return at(shown_tensor(t), done.error());
     return {};
   });
 }

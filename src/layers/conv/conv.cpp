@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kMostStored = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 38) : std::size_t{1} << 24;
 constexpr std::size_t kChunk = 128;  // output positions unfolded at a time: their patches stay in the second-level cache
 
-constexpr std::array<std::array<std::string_view, 3>, 2> kKinds = {
+constexpr std::array<std::array<std::string_view, 3>, 2> kConvKinds = {
     {{"cnn1", "cnn2", "cnn3"}, {"convtransposed1", "convtransposed2", "convtransposed3"}}};
 
 }  // namespace
 
-std::string_view Conv::kind() const { return kKinds[transposed_][axes_ - 1]; }
+std::string_view Conv::kind() const { return kConvKinds[transposed_][axes_ - 1]; }
 
 void Conv::fields(FieldVisitor& visit) {
   visit("input_channels|in_channels", config_.input_channels, {1});

@@ -16,7 +16,7 @@ T noise_at(const RandomStream& stream, std::size_t i) {
 
 // f(group, first element, elements of the group); groups are shared out.
 template <class F>
-void each_group(const Exec& exec, ConstTensor y, ConstTensor m, F&& f) {
+void each_effect_group(const Exec& exec, ConstTensor y, ConstTensor m, F&& f) {
   const std::size_t width = y.rows * y.cols / m.rows;
   for_rows(exec, m.rows, width, [&](std::size_t g) { f(g, g * width, width); });
 }
@@ -28,7 +28,7 @@ void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, C
   const Tensor gates = exec.arena.tensor(m.rows, m.cols, m.element);
   if (effect == Effect::Gate) activate(exec, Activation::Sigmoid, m, gates);
   with_element(y.element, [&]<class T>() {
-    each_group(exec, y0, m, [&](std::size_t g, std::size_t first, std::size_t n) {
+    each_effect_group(exec, y0, m, [&](std::size_t g, std::size_t first, std::size_t n) {
       const T *from = y0.as<T>() + first, *said = m.row<T>(g);
       T* to = y.as<T>() + first;
       const bool plain = !(effect == Effect::Gate || said[0] > (effect == Effect::Noise ? T{0} : T{0.5}));
@@ -47,7 +47,7 @@ void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& 
   const Tensor gates = exec.arena.tensor(m.rows, m.cols, m.element);
   if (effect == Effect::Gate) activate(exec, Activation::Sigmoid, m, gates);
   with_element(dy.element, [&]<class T>() {
-    each_group(exec, y0, m, [&](std::size_t g, std::size_t first, std::size_t n) {
+    each_effect_group(exec, y0, m, [&](std::size_t g, std::size_t first, std::size_t n) {
       const T *from = dy.as<T>() + first, *said = m.row<T>(g);
       T *to = dy0.as<T>() + first, *back = dm.row<T>(g);
       std::fill_n(back, m.cols, T{0});

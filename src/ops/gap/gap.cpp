@@ -19,7 +19,7 @@ double snapped(double x) { return x < 0x1p-485 && x > -0x1p-485 ? 0 : x; }
 
 // f<T>(first, count) over pieces of the elements.
 template <class F>
-void each_piece(const Exec& exec, Tensor y, F&& f) {
+void each_gap_piece(const Exec& exec, Tensor y, F&& f) {
   with_element(y.element, [&]<class T>() { for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(at, n); }); });
 }
 
@@ -47,7 +47,7 @@ Range range_of(const ActivationFn& fn) {
 constexpr std::size_t kPiece = 256;
 template <class F>
 void each_short_piece(const Exec& exec, Tensor y, F&& f) {
-  each_piece(exec, y, [&]<class T>(std::size_t begin, std::size_t n) {
+  each_gap_piece(exec, y, [&]<class T>(std::size_t begin, std::size_t n) {
     for (std::size_t at = begin; at < begin + n; at += kPiece) f.template operator()<T>(at, std::min(kPiece, begin + n - at));
   });
 }
@@ -89,7 +89,7 @@ void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTen
 }
 
 void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y) {
-  each_piece(exec, y, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).with_sign(x.as<T>() + at, e.as<T>() + at, n, y.as<T>() + at); });
+  each_gap_piece(exec, y, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).with_sign(x.as<T>() + at, e.as<T>() + at, n, y.as<T>() + at); });
 }
 
 void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
@@ -112,7 +112,7 @@ void close_gap(const Exec& exec, const void* sums, double threshold, bool divide
 }
 
 void clamp(const Exec& exec, double limit, Tensor d) {
-  each_piece(exec, d, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).clamp(static_cast<T>(limit), n, d.as<T>() + at); });
+  each_gap_piece(exec, d, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).clamp(static_cast<T>(limit), n, d.as<T>() + at); });
 }
 
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out) {

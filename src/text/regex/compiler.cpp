@@ -6,7 +6,6 @@ namespace loom::text {
 namespace {
 
 constexpr std::size_t kMaxPattern = std::size_t{1} << 16, kMaxProgram = std::size_t{1} << 16;
-constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();
 
 bool can_be_empty(const RegexNode& node) {
   switch (node.kind) {

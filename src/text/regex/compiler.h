@@ -1,6 +1,7 @@
 #pragma once
 // Pattern text -> tree -> program. Internal to regex/.
 
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "text/regex/regex.h"
 
 namespace loom::text {
+
+constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();  // of a repetition without an upper bound
 
 struct RegexNode {
   enum Kind : std::uint8_t { Empty, Char, Class, Any, Concat, Alternate, Repeat, Look, Behind, Atomic, Assert };

@@ -6,7 +6,7 @@ namespace loom::text {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr std::uint32_t kMaxRepeat = 1000, kForever = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kMaxRepeat = 1000;
 constexpr std::size_t kMaxClasses = 4096;
 
 ClassItem categories(CategoryMask mask, bool negated) { return {ClassItem::Categories, negated, mask, 0}; }

@@ -5,14 +5,6 @@
 #include "text/template/interpreter.h"
 
 namespace loom::jinja {
-namespace {
-struct Deeper {
-  explicit Deeper(std::size_t& d) : depth(d) { ++depth; }
-  ~Deeper() { --depth; }
-  std::size_t& depth;
-};
-}  // namespace
-
 Result<Value> Machine::eval(NodeId id, Frame& frame) {
   const Node& n = at(id);
   if (n.kind == NodeKind::Name) return eval_name(n, frame);

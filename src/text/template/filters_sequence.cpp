@@ -380,7 +380,7 @@ Result<Value> filter_select(Machine& m, const Value& v, const Arguments& args) {
   return generator(m, std::move(out), std::move(all.tail));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kSequenceFilters[] = {
     {"attr", filter_attr},
     {"batch", filter_batch},
     {"count", filter_length},
@@ -408,6 +408,6 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterEntry> sequence_filters() { return kFilters; }
+std::span<const FilterEntry> sequence_filters() { return kSequenceFilters; }
 
 }  // namespace loom::jinja

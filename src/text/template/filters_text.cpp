@@ -350,7 +350,7 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
   return m.string(std::move(all));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kTextFilters[] = {
     {"abs", filter_abs},
     {"capitalize", changed<to_capital>},
     {"center", filter_center},
@@ -380,6 +380,6 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterEntry> text_filters() { return kFilters; }
+std::span<const FilterEntry> text_filters() { return kTextFilters; }
 
 }  // namespace loom::jinja

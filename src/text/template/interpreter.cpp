@@ -22,14 +22,6 @@ struct Machine::Capture {
   std::size_t outer_limit;
 };
 
-namespace {
-struct Deeper {
-  explicit Deeper(std::size_t& d) : depth(d) { ++depth; }
-  ~Deeper() { --depth; }
-  std::size_t& depth;
-};
-}  // namespace
-
 Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const std::optional<TemplateTime>& now)
     : p_(program), limits_(limits), now_(now), constants_(program.constants.size()) {
   heap.limit = limits.max_memory_bytes;

@@ -54,6 +54,13 @@ struct LoopObject final : Object {
   Ref<Frame> definition;         // recursive loops: the frame around the loop
 };
 
+// One level of nesting, for as long as it lives.
+struct Deeper {
+  explicit Deeper(std::size_t& d) : depth(d) { ++depth; }
+  ~Deeper() { --depth; }
+  std::size_t& depth;
+};
+
 class Machine {
  public:
   Machine(const ProgramData& program, const TemplateLimits& limits, const std::optional<TemplateTime>& now);

@@ -22,7 +22,7 @@ Result<std::int64_t> int_argument(const Value& v, std::int64_t standard, std::st
 }
 
 template <std::string (*Change)(std::string_view)>
-Result<Value> changed(Machine& m, const Value& self, const Arguments& a) {
+Result<Value> changed_self(Machine& m, const Value& self, const Arguments& a) {
   LOOM_TRY_VOID(a.none("the method"));
   LOOM_TRY_VOID(m.heap.reserve(self.s().size() * 3));
   return like(m, self, Change(self.s()));
@@ -434,7 +434,7 @@ Result<Value> format_map(Machine& m, const Value& self, const Arguments& args) {
 Result<Value> unsupported(Machine&, const Value&, const Arguments&) { return fail(Code::Unsupported, "this method of str is not supported"); }
 
 constexpr MethodEntry kMethods[] = {
-    {"capitalize", changed<to_capital>},
+    {"capitalize", changed_self<to_capital>},
     {"casefold", unsupported},
     {"center", justify<'^'>},
     {"count", count},
@@ -459,7 +459,7 @@ constexpr MethodEntry kMethods[] = {
     {"isupper", is_case<false>},
     {"join", join},
     {"ljust", justify<'<'>},
-    {"lower", changed<to_lower>},
+    {"lower", changed_self<to_lower>},
     {"lstrip", strip<true, false>},
     {"maketrans", unsupported},
     {"partition", partition<false>},
@@ -476,10 +476,10 @@ constexpr MethodEntry kMethods[] = {
     {"splitlines", splitlines},
     {"startswith", affix<true>},
     {"strip", strip<true, true>},
-    {"swapcase", changed<swap_case>},
-    {"title", changed<to_title>},
+    {"swapcase", changed_self<swap_case>},
+    {"title", changed_self<to_title>},
     {"translate", unsupported},
-    {"upper", changed<to_upper>},
+    {"upper", changed_self<to_upper>},
     {"zfill", zfill},
 };
 

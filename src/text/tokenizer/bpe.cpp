@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint32_t kEnd = 0xFFFFFFFFu;
 constexpr std::size_t kShort = 24;  // symbols up to which a scan for the best pair beats a heap
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 constexpr std::size_t kMaxWord = std::size_t{1} << 31;
 
 }  // namespace

@@ -151,7 +151,7 @@ class SuffixStep final : public DecodeStep {
   std::string suffix_;
 };
 
-Result<void> word_piece_from_json(const Json& spec, std::vector<DecodeStepPtr>& steps) {
+Result<void> word_piece_steps(const Json& spec, std::vector<DecodeStepPtr>& steps) {
   LOOM_TRY(auto prefix, json_text(spec, "prefix", "##"));
   LOOM_TRY(const bool cleanup, json_bool(spec, "cleanup", true));
   steps.push_back(token_step([prefix, cleanup](std::string_view token, bool first) -> Result<std::string> {
@@ -168,7 +168,7 @@ Result<void> word_piece_from_json(const Json& spec, std::vector<DecodeStepPtr>& 
   return {};
 }
 
-Result<void> metaspace_from_json(const Json& spec, std::vector<DecodeStepPtr>& steps) {
+Result<void> metaspace_steps(const Json& spec, std::vector<DecodeStepPtr>& steps) {
   LOOM_TRY(auto mark, json_text(spec, "replacement", "\xE2\x96\x81"));
   LOOM_TRY(const bool legacy, json_bool(spec, "add_prefix_space", true));
   LOOM_TRY(const auto scheme, json_text(spec, "prepend_scheme", legacy ? "always" : "never"));
@@ -222,8 +222,8 @@ Result<void> add_steps(const Json& spec, Building& b, int depth) {
   }
   if (type == "Fuse") return whole = true, Result<void>();  // texts are joined at the end anyway
   if (type == "ByteFallback") return steps.push_back(make_byte_fallback_decoder()), Result<void>();
-  if (type == "Metaspace") return metaspace_from_json(spec, steps);
-  if (type == "WordPiece") return word_piece_from_json(spec, steps);
+  if (type == "Metaspace") return metaspace_steps(spec, steps);
+  if (type == "WordPiece") return word_piece_steps(spec, steps);
   if (type == "BPEDecoder") {
     LOOM_TRY(auto suffix, json_text(spec, "suffix", "</w>"));
     steps.push_back(std::make_unique<SuffixStep>(std::move(suffix)));

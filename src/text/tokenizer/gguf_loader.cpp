@@ -7,7 +7,6 @@
 namespace loom::text {
 namespace {
 
-constexpr const char* kSpaceMark = "\xE2\x96\x81";
 enum TokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 // How a byte-level vocabulary cuts its text: patterns applied in turn, each to the pieces of the one before.
@@ -151,10 +150,10 @@ class Loader {
 
   void spaces_to_marks(bool prefix) {
     std::vector<NormalizerPtr> steps;
-    if (prefix) steps.push_back(make_prepend(kSpaceMark));
-    steps.push_back(make_replace_text(" ", kSpaceMark));
+    if (prefix) steps.push_back(make_prepend(std::string(kSpaceMark)));
+    steps.push_back(make_replace_text(" ", std::string(kSpaceMark)));
     parts_->normalizer = make_sequence(std::move(steps));
-    parts_->decoders.push_back(make_replace_decoder({kSpaceMark, nullptr}, " "));
+    parts_->decoders.push_back(make_replace_decoder({std::string(kSpaceMark), nullptr}, " "));
     parts_->decoders.push_back(make_byte_fallback_decoder());
     if (prefix) parts_->decoders.push_back(make_strip_decoder(" ", 1, 0, true));
   }
@@ -190,14 +189,14 @@ class Loader {
   Result<void> bert() {
     WordPieceConfig config;
     config.continuing_prefix.clear();
-    config.word_prefix = kSpaceMark;
+    config.word_prefix = std::string(kSpaceMark);
     config.unk = spec_.unk.value_or(kNoToken);
     config.max_chars = 4096;
     LOOM_TRY(parts_->model, WordPieceModel::create(std::move(vocab_), std::move(config)));
     parts_->normalizer = make_bert_normalizer({});
     parts_->pre_tokenizers.push_back(make_white_space_split());
     parts_->pre_tokenizers.push_back(make_bert_pre_tokenizer());
-    parts_->decoders.push_back(make_replace_decoder({kSpaceMark, nullptr}, " "));
+    parts_->decoders.push_back(make_replace_decoder({std::string(kSpaceMark), nullptr}, " "));
     parts_->decoders.push_back(make_strip_decoder(" ", 1, 0, true));
     const auto cls = spec_.cls ? spec_.cls : spec_.bos, sep = spec_.sep ? spec_.sep : spec_.eos;
     if (cls && spec_.add_bos.value_or(true)) parts_->prefix.push_back(*cls);
@@ -218,8 +217,8 @@ class Loader {
     }
     if (spec_.remove_extra_whitespaces.value_or(true)) steps.push_back(make_collapse_spaces(" "));
     const bool prefix = spec_.add_space_prefix.value_or(true);
-    if (prefix) steps.push_back(make_prepend(kSpaceMark));
-    steps.push_back(make_replace_text(" ", kSpaceMark));
+    if (prefix) steps.push_back(make_prepend(std::string(kSpaceMark)));
+    steps.push_back(make_replace_text(" ", std::string(kSpaceMark)));
     spaces_to_marks(prefix);
     parts_->normalizer = make_sequence(std::move(steps));
     surround(false);

@@ -13,6 +13,8 @@
 
 namespace loom::text {
 
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, how SentencePiece writes a space
+
 // Buffers of one encode call.
 struct ModelScratch {
   struct Symbol {

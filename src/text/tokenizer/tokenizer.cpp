@@ -10,7 +10,6 @@ namespace loom::text {
 namespace {
 
 constexpr std::size_t kMaxText = std::size_t{1} << 31;
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 // Words of a text repeat. Each is looked up among those seen in the same stretch; its ids are then copied from the output.
 // Direct-mapped, so bounded; a pure shortcut: results do not depend on it.
