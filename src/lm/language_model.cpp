@@ -17,7 +17,7 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kSupported =
+constexpr std::string_view kModelsRead =
     "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face "
     "folders of model types llama, "
     "mistral, "
@@ -302,7 +302,7 @@ Result<const ChatTemplate*> LanguageModel::need_template() const {
 Result<ModelFormat> model_format(const std::string& path) {
   if (is_directory(path)) {
     if (is_file(path + "/config.json")) return ModelFormat::HuggingFace;
-    return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kSupported);
+    return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kModelsRead);
   }
   LOOM_TRY(const auto file, MappedFile::open(path));
   if (begins_with(file->bytes(), "GGUF")) return ModelFormat::Gguf;
@@ -310,7 +310,7 @@ Result<ModelFormat> model_format(const std::string& path) {
     if (is_model_entity(path)) return ModelFormat::Entity;
     return fail(Code::Unsupported, "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
   }
-  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path, kSupported);
+  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path, kModelsRead);
 }
 
 Result<ModelContents> read_model(const std::string& path) {

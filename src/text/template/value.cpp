@@ -8,13 +8,13 @@
 namespace loom::jinja {
 namespace {
 
-constexpr std::uint32_t kMaxNesting = 300;  // values inside values; Python would stop near 1000
+constexpr std::uint32_t kDeepestValue = 300;  // values inside values; Python would stop near 1000
 constexpr std::size_t kIndexedFrom = 9;    // smaller dicts are searched one by one
 
 Result<std::uint32_t> raised(std::uint32_t height, const Value& v) {
   const Object* o = v.object();
   const std::uint32_t h = o ? std::max(height, o->height + 1) : height;
-  if (h > kMaxNesting) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", kMaxNesting);
+  if (h > kDeepestValue) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", kMaxNesting);
   return h;
 }
 
