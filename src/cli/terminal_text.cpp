@@ -34,7 +34,6 @@ bool is_unsafe(char32_t c) {
 std::string terminal_text(std::string_view text, std::size_t max_bytes) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    if (out.size() >= max_bytes) return out + fmt::format("... ({} bytes more)", text.size() - i);
     const Character c = first_of(text.substr(i));
     if (!c.valid || is_unsafe(c.value))
       out += c.value < 0x100 && (!c.valid || c.value < 0x80) ? fmt::format("\\x{:02x}", static_cast<unsigned>(c.value))
@@ -43,7 +42,12 @@ std::string terminal_text(std::string_view text, std::size_t max_bytes) {
       out += text.substr(i, c.length);
     i += c.length;
   }
-  return out;
+  if (out.size() <= max_bytes) return out;
+  const auto begins_character = [&](std::size_t at) { return (static_cast<unsigned char>(out[at]) & 0xc0) != 0x80; };
+  std::size_t head = max_bytes * 2 / 3, tail = out.size() - max_bytes / 3;
+  while (!begins_character(head)) --head;
+  while (tail < out.size() && !begins_character(tail)) ++tail;
+  return fmt::format("{} ... ({} bytes) ... {}", std::string_view(out).substr(0, head), tail - head, std::string_view(out).substr(tail));
 }
 
 std::string terminal_json(std::string_view json) {

@@ -185,7 +185,7 @@ TEST_F(TrainCli, T_01_bad_data_names_file_row_and_column) {
   expect_error(with("0.5,nan,1\n"), 3, {"points.csv", "line 3", "column 2"});
   expect_error(with("0.5,0.5,1.5\n"), 3, {"points.csv", "line 3", "column 3", "class id"});
   expect_error(with("0.5,0.5,7\n", R"({"data":{"class_names":["a","b","c"]}})"), 3, {"points.csv", "line 3", "column 3", "7", "0 to 2"});
-  expect_error(with("", R"({"data":{"target_column":"knid"}})"), 2, {"knid", "kind"});
+  expect_error(with("", R"({"data":{"target_column":"knid"}})"), 3, {"knid", "kind"});
   expect_error(with("", R"({"data":{"path":"absent.csv"}})"), 3, {"absent.csv"});
   write_all(file("points.csv"), "x,y,kind\n");
   expect_error(train({config()}), 3, {"points.csv", "no records"});
