@@ -350,6 +350,14 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
   return m.string(std::move(all));
 }
 
+// Filters of jinja2 that no chat template uses: for web pages, for debugging, or drawing at random.
+constexpr char kPprint[] = "pprint", kRandom[] = "random", kStriptags[] = "striptags", kUrlize[] = "urlize", kWordwrap[] = "wordwrap",
+               kXmlattr[] = "xmlattr";
+template <const char* Name>
+Result<Value> unsupported(Machine&, const Value&, const Arguments&) {
+  return fail(Code::Unsupported, "the filter {} is not supported", Name);
+}
+
 constexpr FilterEntry kFilters[] = {
     {"abs", filter_abs},
     {"capitalize", changed<to_capital>},
@@ -365,17 +373,23 @@ constexpr FilterEntry kFilters[] = {
     {"indent", filter_indent},
     {"int", filter_int},
     {"lower", changed<to_lower>},
+    {kPprint, unsupported<kPprint>},
+    {kRandom, unsupported<kRandom>},
     {"replace", filter_replace},
     {"round", filter_round},
     {"safe", filter_safe},
     {"string", filter_string},
+    {kStriptags, unsupported<kStriptags>},
     {"title", changed<jinja_title>},
     {"tojson", filter_tojson},
     {"trim", filter_trim},
     {"truncate", filter_truncate},
     {"upper", changed<to_upper>},
     {"urlencode", filter_urlencode},
+    {kUrlize, unsupported<kUrlize>},
     {"wordcount", filter_wordcount},
+    {kWordwrap, unsupported<kWordwrap>},
+    {kXmlattr, unsupported<kXmlattr>},
 };
 
 }  // namespace
