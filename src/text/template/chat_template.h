@@ -34,6 +34,7 @@ struct TemplateTime {
 Result<TemplateTime> parse_template_date(std::string_view text);
 
 // A parsed template. Immutable: many threads may render one at the same time.
+// Parsing and rendering take up to 768 KiB of stack at the default limits.
 class ChatTemplate {
  public:
   // TemplateError with the line for a syntax error, Unsupported for a tag we do not have, LimitExceeded when nested too deeply.

@@ -226,6 +226,14 @@ Result<Value> Machine::plain_attribute(const Value& object, std::string_view nam
     if (name == "list") return object.items()[1];
   }
   if (object.is(Kind::Cycler) && name == "current") return object.as<CyclerObject>().items[object.as<CyclerObject>().position];
+  if (object.is(Kind::Macro) && name == "arguments") {
+    std::vector<Value> names;
+    for (const Parameter& p : macro_info(object).parameters) names.push_back(string(p_.strings[p.name]));
+    return make_sequence(heap, Kind::Tuple, std::move(names));
+  }
+  if (object.is(Kind::Macro) && name == "catch_kwargs") return Value::boolean(macro_info(object).kwargs_slot >= 0);
+  if (object.is(Kind::Macro) && name == "catch_varargs") return Value::boolean(macro_info(object).varargs_slot >= 0);
+  if (object.is(Kind::Macro) && name == "caller") return Value::boolean(macro_info(object).uses_caller);
   if (object.is(Kind::Macro) && name == "name") return string(p_.strings[at(object.as<MacroObject>().node).text]);
   if ((object.integral() || object.is(Kind::Float)) && name == "real") return object.is(Kind::Bool) ? Value::integer(object.i()) : object;
   if (object.integral() && name == "numerator") return Value::integer(object.i());

@@ -97,7 +97,7 @@ Result<Value> filter_center(Machine& m, const Value& v, const Arguments& args) {
 Result<Value> filter_indent(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("indent", {"width", "first", "blank"}));
   if (v.undefined()) return undefined_error(v);
-  if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported operand type(s) for +=: '{}' and 'str'", type_name(v));
+  if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported_filter operand type(s) for +=: '{}' and 'str'", type_name(v));
   std::string indent = "    ";
   if (a[0].is(Kind::String)) {
     LOOM_TRY(indent, to_str(m.heap, a[0]));
@@ -350,6 +350,14 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
   return m.string(std::move(all));
 }
 
+// Filters of jinja2 that no chat template uses: for web pages, for debugging, or drawing at random.
+constexpr char kPprint[] = "pprint", kRandom[] = "random", kStriptags[] = "striptags", kUrlize[] = "urlize", kWordwrap[] = "wordwrap",
+               kXmlattr[] = "xmlattr";
+template <const char* Name>
+Result<Value> unsupported_filter(Machine&, const Value&, const Arguments&) {
+  return fail(Code::Unsupported, "the filter {} is not supported", Name);
+}
+
 constexpr FilterEntry kTextFilters[] = {
     {"abs", filter_abs},
     {"capitalize", changed<to_capital>},
@@ -365,17 +373,23 @@ constexpr FilterEntry kTextFilters[] = {
     {"indent", filter_indent},
     {"int", filter_int},
     {"lower", changed<to_lower>},
+    {kPprint, unsupported_filter<kPprint>},
+    {kRandom, unsupported_filter<kRandom>},
     {"replace", filter_replace},
     {"round", filter_round},
     {"safe", filter_safe},
     {"string", filter_string},
+    {kStriptags, unsupported_filter<kStriptags>},
     {"title", changed<jinja_title>},
     {"tojson", filter_tojson},
     {"trim", filter_trim},
     {"truncate", filter_truncate},
     {"upper", changed<to_upper>},
     {"urlencode", filter_urlencode},
+    {kUrlize, unsupported_filter<kUrlize>},
     {"wordcount", filter_wordcount},
+    {kWordwrap, unsupported_filter<kWordwrap>},
+    {kXmlattr, unsupported_filter<kXmlattr>},
 };
 
 }  // namespace

@@ -86,6 +86,9 @@ class Machine {
   using Evaluated = Result<Value>;
 
   const Node& at(NodeId id) const { return p_.nodes[id]; }
+  const MacroInfo& macro_info(const Value& macro) const {
+    return p_.macros[static_cast<std::size_t>(at(macro.as<MacroObject>().node).index)];
+  }
   NodeId child(const Node& n, std::uint32_t k) const { return p_.lists[n.first + k]; }
   Value& variable(const Node& n, Frame& frame);
   void enter(std::int32_t scope, Frame& frame);

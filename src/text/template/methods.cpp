@@ -232,6 +232,9 @@ Result<Value> global_joiner(Machine& m, const Value&, const Arguments& args) {
 }
 Result<Value> global_lipsum(Machine&, const Value&, const Arguments&) { return fail(Code::Unsupported, "lipsum() is random and not supported"); }
 
+// Where a template that inherits finds its blocks, which are refused. In jinja2 it prints as <TemplateReference None>.
+Result<Value> global_self(Machine&, const Value&, const Arguments&) { return fail(Code::TemplateError, "'TemplateReference' object is not callable"); }
+
 // ---- strftime, in the C locale
 
 constexpr const char* kDays[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
@@ -336,7 +339,8 @@ constexpr MethodEntry kGlobals[] = {
     {"cycler", global_cycler},       {"dict", global_dict},
     {"joiner", global_joiner},       {"lipsum", global_lipsum},
     {"namespace", global_namespace}, {"raise_exception", global_raise},
-    {"range", global_range},         {kClockName, global_strftime},
+    {"range", global_range},         {"self", global_self},
+    {kClockName, global_strftime},
 };
 
 const MethodEntry* entry_in(std::span<const MethodEntry> table, std::string_view name) {

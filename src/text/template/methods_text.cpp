@@ -431,14 +431,19 @@ Result<Value> format_map(Machine& m, const Value& self, const Arguments& args) {
     if (key.is(Kind::String)) named.keyword.emplace_back(std::string(key.s()), value);
   return format_braces(m, self, named);
 }
-Result<Value> unsupported(Machine&, const Value&, const Arguments&) { return fail(Code::Unsupported, "this method of str is not supported"); }
+
+constexpr char kCasefold[] = "casefold", kEncode[] = "encode", kMaketrans[] = "maketrans", kTranslate[] = "translate";
+template <const char* Name>
+Result<Value> unsupported_method(Machine&, const Value&, const Arguments&) {
+  return fail(Code::Unsupported, "the method {} of str is not supported", Name);
+}
 
 constexpr MethodEntry kMethods[] = {
     {"capitalize", changed_self<to_capital>},
-    {"casefold", unsupported},
+    {kCasefold, unsupported_method<kCasefold>},
     {"center", justify<'^'>},
     {"count", count},
-    {"encode", unsupported},
+    {kEncode, unsupported_method<kEncode>},
     {"endswith", affix<false>},
     {"expandtabs", expandtabs},
     {"find", find<false, false>},
@@ -461,7 +466,7 @@ constexpr MethodEntry kMethods[] = {
     {"ljust", justify<'<'>},
     {"lower", changed_self<to_lower>},
     {"lstrip", strip<true, false>},
-    {"maketrans", unsupported},
+    {kMaketrans, unsupported_method<kMaketrans>},
     {"partition", partition<false>},
     {"removeprefix", remove_affix<true>},
     {"removesuffix", remove_affix<false>},
@@ -478,7 +483,7 @@ constexpr MethodEntry kMethods[] = {
     {"strip", strip<true, true>},
     {"swapcase", changed_self<swap_case>},
     {"title", changed_self<to_title>},
-    {"translate", unsupported},
+    {kTranslate, unsupported_method<kTranslate>},
     {"upper", changed_self<to_upper>},
     {"zfill", zfill},
 };

@@ -179,6 +179,39 @@ TEST(Template, X_10_errors_name_the_line) {
   EXPECT_EQ(no_clock.error().message, "template: line 1: strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
 }
 
+// jinja2 3.1.6: ('a', 'b') True False False m
+TEST(Template, X_10_a_macro_tells_its_arguments) {
+  const std::string macro = "{% macro m(a, b=1) %}{{ kwargs }}{% endmacro %}{{ m.arguments }} {{ m.catch_kwargs }} {{ m.catch_varargs }} {{ m.caller }} {{ m.name }}";
+  EXPECT_EQ(render(macro).value(), "('a', 'b') True False False m");
+}
+
+TEST(Template, X_10_what_is_not_there_is_named) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"{{ 'a'.casefold() }}", "the method casefold of str is not supported"}, {"{{ 'a'.encode() }}", "the method encode of str is not supported"},
+      {"{{ 'a'.translate({}) }}", "the method translate of str is not supported"}, {"{{ x | pprint }}", "the filter pprint is not supported"},
+      {"{{ [1] | random }}", "the filter random is not supported"},            {"{{ 'a' | striptags }}", "the filter striptags is not supported"},
+      {"{{ 'a' | urlize }}", "the filter urlize is not supported"},            {"{{ 'a' | wordwrap }}", "the filter wordwrap is not supported"},
+      {"{{ {} | xmlattr }}", "the filter xmlattr is not supported"},           {"{{ self }}", "printing a function is not supported"},
+  };
+  for (const auto& [source, message] : rows) {
+    const auto got = render(source);
+    ASSERT_FALSE(got) << source << " printed " << *got;
+    EXPECT_EQ(got.error().code, Code::Unsupported) << source;
+    EXPECT_EQ(got.error().message, std::string("template: line 1: ") + message);
+  }
+}
+
+// Messages are lines for people, whatever a template puts into them.
+TEST(Template, X_10_messages_are_short) {
+  for (const char* source : {"{{ {}['a' * 1000000].b }}", "{{ ('a' * 1000000) | abs }}", "{{ {} | attr('a' * 1000000) + 1 }}", "{{ raise_exception('a' * 1000000) }}",
+                             "{{ '%(' ~ 'a' * 1000000 ~ ')s' }}{{ ('%(' ~ 'a' * 1000000 ~ ')s') % {} }}", "{{ [].x['\u00e9' * 1000000] }}"}) {
+    const auto got = render(source);
+    ASSERT_FALSE(got) << source;
+    EXPECT_LT(got.error().message.size(), 2100u) << source;
+    EXPECT_TRUE(is_utf8(got.error().message)) << source;
+  }
+}
+
 TEST(Template, X_10_the_date_is_the_hosts) {
   const auto llama = ChatTemplate::parse("{{ strftime_now('%d %b %Y') if strftime_now is defined else '26 Jul 2024' }}").value();
   EXPECT_EQ(llama.render(Json::object()).value(), "26 Jul 2024");

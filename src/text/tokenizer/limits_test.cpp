@@ -1,6 +1,7 @@
 // Small files that would make much of little text, and texts that are longer than anybody has room for.
 
 #include "core/json.h"
+#include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/test_data.h"
 #include "text/tokenizer/trie.h"
 
@@ -115,6 +116,23 @@ TEST(TokenizerLimits, X_01_the_tree_finds_what_the_vocabulary_holds) {
     const std::uint32_t node = trie.walk(Trie::kRoot, text);
     EXPECT_EQ(node == Trie::kNowhere ? kNoToken : trie.token(node), vocab.find(text)) << text;
   }
+}
+
+// What tokenizers 0.23.3 answers: its BERT steps know Unicode 8.
+TEST(BertSteps, X_01_characters_younger_than_their_tables_stay) {
+  const auto normalized = [](const char* text, bool strip) {
+    const NormalizerPtr step = value_of(Normalizer::from_json(Json{{"type", "BertNormalizer"}, {"lowercase", false}, {"strip_accents", strip}}));
+    std::string out = text;
+    EXPECT_TRUE(step->apply(out));
+    return out;
+  };
+  for (const char* kept : {"a\u0378b", "a\u08e2b", "a\U000110cdb", "a\U00013430b", "a\U0010fffeb", "a\u0e5cb"}) EXPECT_EQ(normalized(kept, false), kept);
+  for (const char* gone : {"a\u00adb", "a\ue000b", "a\u200bb", "a\ufffdb", "a\U000e0001b", "a\u061cb", "a\u0085b"}) EXPECT_EQ(normalized(gone, false), "ab") << gone;
+  EXPECT_EQ(normalized("a\u3000b", false), "a b");
+  for (const char* kept : {"a\u07fd", "a\u08ca", "a\U0001e000"}) EXPECT_EQ(normalized(kept, true), kept);
+  for (const char* stripped : {"a\u0301", "a\u1734", "a\u0300"}) EXPECT_EQ(normalized(stripped, true), "a") << stripped;
+  for (const std::uint32_t c : {0x21u, 0x2Du, 0x3001u, 0x166Du, 0x111C9u}) EXPECT_TRUE(is_ascii_punctuation(c) || in_bert_category(c, kPunctuation)) << c;
+  for (const std::uint32_t c : {0x61Du, 0x2E43u, 0x2E52u, 0x1E95Eu}) EXPECT_FALSE(in_bert_category(c, kPunctuation)) << c;
 }
 
 // Every piece that starts at a place is met on one walk: pieces of 1 to 1000 letters cost 1000 comparisons a letter and not their hashes.

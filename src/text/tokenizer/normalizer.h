@@ -42,6 +42,10 @@ struct BertNormalizerConfig {
   bool clean_text = true, chinese_chars = true, strip_accents = true, lowercase = true;
 };
 NormalizerPtr make_bert_normalizer(BertNormalizerConfig config);
+// The general category as the BERT steps of the tokenizers package know it, from Unicode 8: exact for Mn, P., Cc, Cf and Co. What came
+// later is unassigned there, and so neither removed nor cut.
+Category bert_category(std::uint32_t c);
+inline bool in_bert_category(std::uint32_t c, CategoryMask mask) { return (mask >> static_cast<int>(bert_category(c)) & 1u) != 0; }
 // SentencePiece's compiled character map. `by_grapheme`: as the tokenizers package applies it; otherwise the longest prefix wins.
 Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme);
 

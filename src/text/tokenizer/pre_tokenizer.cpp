@@ -154,7 +154,7 @@ class Metaspace final : public PreTokenizer {
   bool always_, first_;
 };
 
-bool is_bert_punctuation(std::uint32_t c) { return is_ascii_punctuation(c) || is_punctuation(c); }
+bool is_bert_punctuation(std::uint32_t c) { return is_ascii_punctuation(c) || in_bert_category(c, kPunctuation); }
 
 Result<SplitBehavior> behavior_from_json(const Json& spec, std::string_view fallback) {
   LOOM_TRY(const auto name, json_text(spec, "behavior", fallback));
