@@ -2,14 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <thread>
 
 #include "core/philox.h"
 #include "lm/golden.h"
+#include "lm/language_model.h"
+#include "lm/peft.h"
+#include "support/paths.h"
 
 namespace loom {
 namespace {
@@ -234,6 +239,38 @@ TEST(Session, X_20_snapshot_of_another_model_is_refused) {
   feed(*a, random_ids(5));
   EXPECT_EQ(b->restore(a->snapshot()).error().code, Code::ShapeMismatch);
   EXPECT_EQ(c->restore(a->snapshot()).error().code, Code::ShapeMismatch);
+}
+
+// The same weights under other settings give other keys; so do adapters that count.
+TEST(Session, X_20_snapshot_of_other_settings_is_refused) {
+  const auto golden = [](const std::function<void(ModelConfig&)>& change) {
+    const auto all = golden_cases();
+    GoldenCase c = *std::find_if(all.begin(), all.end(), [](const GoldenCase& g) { return g.name == kPlain; });
+    change(c.config);
+    return golden_model(c).value();
+  };
+  const auto session = [](std::shared_ptr<const DecoderModel> model) {
+    return Session::create(std::move(model), {.threads = 1, .context_tokens = 64}).value();
+  };
+  const auto plain = session(golden([](ModelConfig&) {}));
+  feed(*plain, random_ids(5));
+  const std::vector<std::byte> saved = plain->snapshot();
+  ASSERT_TRUE(session(golden([](ModelConfig&) {}))->restore(saved));
+  const std::function<void(ModelConfig&)> changes[] = {
+      [](ModelConfig& c) { c.rope_theta = 500; },
+      [](ModelConfig& c) { c.rms_norm_eps = 1e-3f; },
+      [](ModelConfig& c) { c.rope_scaling.type = RopeScalingType::Linear, c.rope_scaling.factor = 2; },
+  };
+  for (const auto& change : changes) EXPECT_EQ(session(golden(change))->restore(saved).error().code, Code::ShapeMismatch);
+
+  const auto loaded = [] { return load_language_model(test::source_path("tests/golden/models/llama2_untied")).value().decoder; };
+  const auto base = session(loaded());
+  feed(*base, Ids{1, 2, 3});
+  const auto adapted = std::const_pointer_cast<DecoderModel>(loaded());
+  ASSERT_TRUE(add_peft(*adapted, {.name = "x", .rank = 2}, 1));
+  EXPECT_EQ(session(adapted)->restore(base->snapshot()).error().code, Code::ShapeMismatch);
+  ASSERT_TRUE(enable_peft(*adapted, "x", false));
+  EXPECT_TRUE(session(adapted)->restore(base->snapshot()));
 }
 
 TEST_P(EveryKind, X_20_a_full_context_keeps_its_tokens) {
