@@ -97,7 +97,7 @@ Result<Value> filter_center(Machine& m, const Value& v, const Arguments& args) {
 Result<Value> filter_indent(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("indent", {"width", "first", "blank"}));
   if (v.undefined()) return undefined_error(v);
-  if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported_filter operand type(s) for +=: '{}' and 'str'", type_name(v));
+  if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported operand type(s) for +=: '{}' and 'str'", type_name(v));
   std::string indent = "    ";
   if (a[0].is(Kind::String)) {
     LOOM_TRY(indent, to_str(m.heap, a[0]));
