@@ -13,7 +13,7 @@ if(LOOM_TESTS)
   target_compile_options(loom_test_support PUBLIC -Wno-conversion)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
   target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
-    <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
+    <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   find_package(Threads REQUIRED)
@@ -81,18 +81,18 @@ function(loom_module name)
   loom_tests(${name} src/${name} loom_${name})
 endfunction()
 
-# A system package that one file of a module uses if it is there; the file says LOOM_HAVE_<package> and answers with an error without it.
-function(loom_optional module package source)
+# A system package that one file of a target uses if it is there; the file says LOOM_HAVE_<package> and does without it, or answers with an error.
+function(loom_optional target package source)
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
   find_package(${package} QUIET)
   if(${package}_FOUND)
-    target_link_libraries(loom_${module} PRIVATE ${package}::${package})
+    target_link_libraries(${target} PRIVATE ${package}::${package})
     # Its own definitions do not fit the precompiled header.
     set_source_files_properties(${CMAKE_SOURCE_DIR}/${source} PROPERTIES COMPILE_DEFINITIONS LOOM_HAVE_${package} SKIP_PRECOMPILE_HEADERS ON)
   else()
-    message(STATUS "${package} was not found: loom_${module} is built without it")
+    message(STATUS "${package} was not found: ${target} is built without it")
   endif()
 endfunction()
 

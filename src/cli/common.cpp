@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
-#include <iterator>
+
+#include "cli/terminal.h"
+#include "cli/terminal_text.h"
 
 namespace loom::cli {
 namespace {
@@ -25,17 +29,19 @@ void on_interrupt(int) {
 
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)");
+  app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)")
+      ->check(isa_name());
+  app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
+  if (!runs_model) return;
   app.add_option("--activations", options.activations,
                  "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
       ->check(CLI::IsMember({"int16", "int8"}))
       ->capture_default_str();
-  app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
-  if (!runs_model) return;
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
-  app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
+  app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
+      ->check(dtype_name());
 }
 
 CLI::Validator whole_number() {
@@ -49,14 +55,28 @@ CLI::Validator whole_number() {
   return CLI::Validator(check, "", "whole number");
 }
 
+CLI::Validator isa_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto isa = isa_from_name(text);
+        return isa ? std::string() : isa.error().message;
+      },
+      "", "instruction set");
+}
+
+CLI::Validator dtype_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto type = dtype_from_name(text);
+        return type ? std::string() : type.error().message;
+      },
+      "", "numeric type");
+}
+
 int report(const Error& error) {
-  std::string line = error.message;   // file names may hold anything
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  std::fprintf(stderr, "loom: %s\n", line.c_str());
+  std::fprintf(stderr, "loom: %s\n", terminal_text(error.message).c_str());
   switch (error.code) {
-    case Code::InvalidArgument:
-    case Code::UnknownName: return kUsage;
+    case Code::InvalidArgument: return kUsage;
     case Code::OutOfMemory: return kOutOfMemory;
     case Code::Cancelled: return kInterrupted;
     case Code::NotFound:
@@ -70,6 +90,12 @@ int report(const Error& error) {
     case Code::SizeOverflow:
     case Code::InvalidConfig:
     case Code::UnknownKey:
+    case Code::UnknownName:
+    case Code::NestingTooDeep:
+    case Code::LinkCycle:
+    case Code::LinkToEmpty:
+    case Code::FeedbackLink:
+    case Code::EmptyTensor:
     case Code::NonFinite:
     case Code::LimitExceeded:
     case Code::TemplateError:
@@ -79,14 +105,19 @@ int report(const Error& error) {
   }
 }
 
+void remark(const CommonOptions& options, const std::string& text) {
+  if (!options.quiet) std::fprintf(stderr, "loom: %s\n", terminal_text(text).c_str());
+}
+
 Colours colours() {
-  if (!isatty(STDOUT_FILENO) || std::getenv("NO_COLOR") != nullptr) return {};
+  if (!knows_escapes(STDOUT_FILENO) || std::getenv("NO_COLOR") != nullptr) return {};
   return {"\033[2m", "\033[1m", "\033[32m", "\033[0m"};
 }
 
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-Progress::Progress(std::string label, bool quiet) : label_(std::move(label)), shown_(!quiet && stderr_is_terminal()) {}
+Progress::Progress(std::string label, bool quiet, std::chrono::milliseconds delay)
+    : label_(terminal_text(label)), shown_(!quiet && knows_escapes(STDERR_FILENO)), from_(std::chrono::steady_clock::now() + delay) {}
 
 Progress::~Progress() {
   if (shown_ && last_ >= 0) std::fprintf(stderr, "\r\033[K");
@@ -96,12 +127,15 @@ void Progress::update(double fraction, const std::string& note) {
   const int percent = static_cast<int>(fraction * 100);
   const auto now = std::chrono::steady_clock::now();
   constexpr std::chrono::milliseconds kNotePause{200};
-  if (!shown_ || (percent == last_ && (note.empty() || now - told_ < kNotePause))) return;
+  if (!shown_ || now < from_ || (percent == last_ && (note.empty() || now - told_ < kNotePause))) return;
   last_ = percent, told_ = now;
-  constexpr int kWidth = 30;
-  const int full = percent * kWidth / 100;
-  std::fprintf(stderr, "\r%s [%s%s] %3d%% %s\033[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
-               std::string(static_cast<std::size_t>(kWidth - full), '.').c_str(), percent, note.c_str());
+  // A line as wide as the terminal would wrap, and the next \r begin in its second half.
+  const int columns = terminal_size(STDERR_FILENO).columns - 1;
+  const int width = columns < 60 ? 10 : 30, full = percent * width / 100;
+  const int rest = width + 9;   // " [", "] ", "100%" and a blank
+  const std::string label = clip_front(label_, std::max(columns - rest - display_width(note), columns - rest - 20));
+  const std::string bar = fmt::format("{} [{:#>{}}{:.>{}}] {:3}% ", label, "", full, "", width - full, percent);
+  std::fprintf(stderr, "\r%s%s\033[K", bar.c_str(), clip_back(note, columns - display_width(bar)).c_str());
 }
 
 void watch_interrupts(std::atomic<bool>* session_cancel) {
@@ -151,7 +185,19 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
 
 Result<std::string> read_input(const std::string& text, const std::string& file) {
   if (file.empty()) return text;
-  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (file == "-") {
+    std::string all;
+    char block[65536];
+    for (ssize_t n = 0; (n = ::read(STDIN_FILENO, block, sizeof block)) != 0;) {
+      if (n > 0) {
+        all.append(block, static_cast<std::size_t>(n));
+        continue;
+      }
+      if (interrupted()) return fail(Code::Cancelled, "interrupted");
+      if (errno != EINTR) return fail(Code::IoError, "standard input cannot be read: {}", std::strerror(errno));
+    }
+    return all;
+  }
   return read_text_file(file, std::size_t{2} << 30);
 }
 

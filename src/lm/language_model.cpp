@@ -249,8 +249,10 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   model.eos_token = special(all.eos_token, [](const text::Tokenizer& t) { return t.eos(); });
   if (all.chat_template.empty()) return {};
   auto parsed = ChatTemplate::parse(std::move(all.chat_template));
-  if (!parsed) return at("chat template", std::move(parsed).error());
-  model.chat_template = std::move(*parsed);
+  if (parsed)
+    model.chat_template = std::move(*parsed);
+  else
+    model.template_error = Error{parsed.error().code, fmt::format("{}: chat template: {}", model.path, parsed.error().message)};
   return {};
 }
 

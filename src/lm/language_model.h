@@ -19,6 +19,7 @@ struct LanguageModel {
   std::shared_ptr<const DecoderModel> decoder;      // made as one that is not const: who alone holds it may change its adapters
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;        // absent: the model brings none
+  std::optional<Error> template_error;              // it brings one that cannot be read
   std::string bos_token, eos_token;                 // texts for the template; empty: none
   std::vector<std::int32_t> stop_ids;               // end-of-sequence tokens of every config, ascending
   double load_ms = 0;

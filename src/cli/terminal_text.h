@@ -1,0 +1,16 @@
+#pragma once
+// Text of strangers (names in files, paths, messages that repeat them) as a terminal may see it.
+
+#include <string>
+#include <string_view>
+
+namespace loom::cli {
+
+// One line: control characters (C0, DEL, C1), line and paragraph separators, marks that change the direction of writing and bytes that are no
+// UTF-8 are shown as \x1b or \u202e; the rest stays. Beyond `max_bytes` it is cut, and the end says how much is missing.
+std::string terminal_text(std::string_view text, std::size_t max_bytes = 1000);
+
+// The same for JSON text, which stays the same JSON: such characters stand in strings alone and are written as escapes.
+std::string terminal_json(std::string_view json);
+
+}  // namespace loom::cli
