@@ -193,7 +193,8 @@ LineEditor::LineEditor(const std::string& history_file) : history_file_(history_
     void* data = nullptr;
     el_wget(line, EL_CLIENTDATA, &data);
     static_cast<Editing*>(data)->interrupted = true;
-    return CC_NEWLINE;
+    el_wpush(line, L"\n");   // ends the line as Enter does, below whatever was typed
+    return CC_NORM;
   });
   el_wset(e, EL_ADDFN, L"loom-paste", L"Take pasted text as it is", &end_of_pasted);
   el_wset(e, EL_ADDFN, L"loom-line-break", L"Go on in a new line", &line_break);

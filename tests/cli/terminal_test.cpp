@@ -154,7 +154,9 @@ TEST_F(OnTerminal, the_loading_bar_fits) {
     const int widest = widest_bar(t.output());
     EXPECT_GT(widest, 10) << t.output();
     EXPECT_LT(widest, columns) << t.output();
-    if (columns >= 40) EXPECT_NE(t.output().find("gguf ["), std::string::npos) << t.output();
+    if (columns >= 40) {
+      EXPECT_NE(t.output().find("gguf ["), std::string::npos) << t.output();
+    }
   }
   // COLUMNS wins over what the terminal says.
   auto narrow = environment("bar");

@@ -129,17 +129,26 @@ TEST_F(Usage, options_have_the_same_names_everywhere) {
         continue;
       }
       EXPECT_NE(name, "--out-file");
-      if (name == "--out" || name == "--svg") EXPECT_TRUE(options.contains("--output")) << "an old name, beside the new one only";
+      if (name == "--out" || name == "--svg") {
+        EXPECT_TRUE(options.contains("--output")) << "an old name, beside the new one only";
+      }
       // What is said of an option that all commands share is said in the same words.
       if (name != "--json" && name != "--overwrite" && name != "--threads" && name != "--isa" && name != "--quiet" && name != "--lenient") continue;
-      const std::string text = line.substr(line.find("  ", line.find(' ', 2)) == line.npos ? 0 : line.find_last_of(','));
       const auto [known, is_new] = words.try_emplace(name, line, command);
-      if (!is_new && name != "--json") EXPECT_EQ(line, known->second.first) << "as in " << known->second.second;
+      if (!is_new && name != "--json") {
+        EXPECT_EQ(line, known->second.first) << "as in " << known->second.second;
+      }
     }
-    if (options.contains("--json")) EXPECT_NE(options.at("--json").find("JSON"), std::string::npos);
+    if (options.contains("--json")) {
+      EXPECT_NE(options.at("--json").find("JSON"), std::string::npos);
+    }
     for (const char* shared : {"--threads", "--isa", "--quiet"})
-      if (command != "schema" && command != "report" && command != "dna") EXPECT_TRUE(options.contains(shared)) << shared;
-    if (options.contains("--output")) EXPECT_TRUE(options.contains("--overwrite")) << "what it writes may exist";
+      if (command != "schema" && command != "report" && command != "dna") {
+        EXPECT_TRUE(options.contains(shared)) << shared;
+      }
+    if (options.contains("--output")) {
+      EXPECT_TRUE(options.contains("--overwrite")) << "what it writes may exist";
+    }
   }
 }
 
@@ -201,7 +210,9 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   const std::set<std::string> silent = {"--threads", "--isa", "--quiet", "--help", "--prompt", "--chat", "--activations", "--adapter", "--ignore-eos",
                                         "--repeat-last-n", "--temperature"};
   for (const auto& [name, line] : options_of({"generate"}))
-    if (name.size() > 2) EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
+    if (name.size() > 2) {
+      EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
+    }
   const Args start = {"generate", small(), "-p", "Hello", "-q"};
   const auto with = [](Args a, const Args& b) {
     a.insert(a.end(), b.begin(), b.end());
