@@ -233,6 +233,10 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
+void warn_dropped(std::size_t bytes) {
+  if (bytes > 0) std::fprintf(stderr, "loom: warning: %zu bytes of the text have no token in this vocabulary and were left out\n", bytes);
+}
+
 void print_json(const Json& value) { std::printf("%s\n", dump_json(value, 1).c_str()); }
 
 }  // namespace loom::cli

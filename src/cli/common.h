@@ -82,5 +82,10 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
 double peak_rss_mb();
 std::string cpu_name();
 void print_json(const Json& value);
+// One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
+void warn_dropped(std::size_t bytes);
+// What a prompt may have before encoding gives up: some times the context, so that the error of a text that is a little too long still
+// says how long it is.
+inline std::size_t prompt_limit(const Session& session) { return 4 * session.context_tokens(); }
 
 }  // namespace loom::cli

@@ -22,9 +22,11 @@ struct Prompt {
   std::string text;
   bool templated = false;
   std::vector<std::int32_t> ids;
+  std::size_t dropped_bytes = 0;
 };
 
-Result<Prompt> make_prompt(const Options& o, const LanguageModel& model) {
+// At most `limit` tokens.
+Result<Prompt> make_prompt(const Options& o, const LanguageModel& model, std::size_t limit) {
   Prompt prompt;
   if (o.prompting.messages.empty()) {
     LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
@@ -43,7 +45,9 @@ Result<Prompt> make_prompt(const Options& o, const LanguageModel& model) {
       prompt.text = std::move(*text);
     }
   }
-  LOOM_TRY_VOID(model.tokenizer->encode(prompt.text, {.add_special_tokens = !prompt.templated, .parse_special = true}, prompt.ids));
+  LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(prompt.text, {!prompt.templated, /*parse_special=*/true, limit}, prompt.ids));
+  prompt.dropped_bytes = encoded.dropped_bytes;
+  warn_dropped(encoded.dropped_bytes);
   return prompt;
 }
 
@@ -51,7 +55,7 @@ Json date_of(const Options& o) { return o.prompting.date.empty() ? Json() : Json
 
 int show(const Options& o, const Prompt& prompt) {
   if (o.common.json) {
-    print_json(Json{{"prompt", prompt.text}, {"ids", prompt.ids}, {"prompt_tokens", prompt.ids.size()}, {"date", date_of(o)}});
+    print_json(Json{{"prompt", prompt.text}, {"ids", prompt.ids}, {"prompt_tokens", prompt.ids.size()}, {"dropped_bytes", prompt.dropped_bytes}, {"date", date_of(o)}});
   } else {
     std::fwrite(prompt.text.data(), 1, prompt.text.size(), stdout);
     std::printf("\n%s\n", fmt::format("{}", fmt::join(prompt.ids, ",")).c_str());
@@ -59,11 +63,12 @@ int show(const Options& o, const Prompt& prompt) {
   return kOk;
 }
 
-Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g) {
+Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g, std::size_t dropped_bytes) {
   const auto rate = [](std::size_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
   Json j{{"text", g.text},
          {"ids", g.ids},
          {"prompt_tokens", g.prompt_tokens},
+         {"dropped_bytes", dropped_bytes},
          {"generated_tokens", g.ids.size()},
          {"stop_reason", g.stop_reason},
          {"hash", to_hex(g.hash)},
@@ -102,12 +107,12 @@ Result<int> run(const Options& o, bool length_was_asked_for) {
   LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
-  LOOM_TRY(const Prompt prompt, make_prompt(o, model));
-  if (o.show_prompt) return show(o, prompt);
   LOOM_TRY(const auto session, open_session(model, o.common));
+  LOOM_TRY(const Prompt prompt, make_prompt(o, model, prompt_limit(*session)));
+  if (o.show_prompt) return show(o, prompt);
   LOOM_TRY(const Generation g, answer(*session, model, prompt.ids, generation, o.common, !o.common.json));
   if (o.common.json) {
-    print_json(to_json(o, model, *session, g));
+    print_json(to_json(o, model, *session, g, prompt.dropped_bytes));
   } else {
     std::printf("\n");
     std::fflush(stdout);

@@ -19,11 +19,14 @@ struct LogitsOptions {
 Result<int> run_logits(const LogitsOptions& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   std::vector<std::int32_t> ids;
+  std::size_t dropped = 0;
   if (!o.ids.empty()) {
     LOOM_TRY(ids, parse_ids(o.ids));
   } else {
     if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer; give token ids with --ids", o.model);
-    LOOM_TRY_VOID(model.tokenizer->encode(o.prompt, {}, ids));
+    LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(o.prompt, {}, ids));
+    dropped = encoded.dropped_bytes;
+    warn_dropped(dropped);
   }
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const std::span<const float> row, session->feed(ids));
@@ -39,6 +42,7 @@ Result<int> run_logits(const LogitsOptions& o) {
     for (const TokenLogprob& t : best)
       top.push_back(Json{{"id", t.id}, {"logit", row[static_cast<std::size_t>(t.id)]}, {"logprob", t.logprob}, {"text", text(t.id)}});
     print_json(Json{{"prompt_tokens", ids.size()},
+                    {"dropped_bytes", dropped},
                     {"ids", ids},
                     {"top", std::move(top)},
                     {"hash", digest},
@@ -60,20 +64,52 @@ struct TokenizeOptions {
   bool no_special = false, no_parse = false, skip_special = false;
 };
 
+// Writes to stdout in pieces: the ids of a long text would take twenty times its size as one JSON value.
+class Output {
+ public:
+  ~Output() { flush(); }
+  Output& operator<<(std::string_view text) {
+    buffer_ += text;
+    if (buffer_.size() >= kPiece) flush();
+    return *this;
+  }
+
+ private:
+  static constexpr std::size_t kPiece = std::size_t{1} << 16;
+  void flush() {
+    std::fwrite(buffer_.data(), 1, buffer_.size(), stdout);
+    buffer_.clear();
+  }
+  std::string buffer_;
+};
+
+// `"name": [...]` as dump_json(.., 1) writes a member of the outermost object.
+template <class F>
+void write_list(Output& out, std::string_view name, std::size_t count, F&& item) {
+  out << fmt::format(" \"{}\": [", name);
+  for (std::size_t i = 0; i < count; ++i) out << (i == 0 ? "\n  " : ",\n  ") << item(i);
+  out << (count == 0 ? "],\n" : "\n ],\n");
+}
+
 Result<int> run_tokenize(const TokenizeOptions& o) {
   LOOM_TRY(const auto tokenizer, load_tokenizer(o.model));
   LOOM_TRY(const std::string text, read_input(o.text, o.file));
   std::vector<std::int32_t> ids;
-  LOOM_TRY_VOID(tokenizer->encode(text, {.add_special_tokens = !o.no_special, .parse_special = !o.no_parse}, ids));
+  text::EncodeOptions options;
+  options.add_special_tokens = !o.no_special;
+  options.parse_special = !o.no_parse;
+  LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, options, ids));
+  warn_dropped(encoded.dropped_bytes);
+  Output out;
   if (o.common.json) {
-    Json tokens = Json::array();
-    for (const std::int32_t id : ids) tokens.push_back(std::string(tokenizer->token_text(id)));
-    print_json(Json{{"ids", ids}, {"tokens", std::move(tokens)}, {"count", ids.size()}});
+    out << "{\n";
+    write_list(out, "ids", ids.size(), [&](std::size_t i) { return fmt::format("{}", ids[i]); });
+    write_list(out, "tokens", ids.size(), [&](std::size_t i) { return dump_json(std::string(tokenizer->token_text(ids[i]))); });
+    out << fmt::format(" \"count\": {},\n \"dropped_bytes\": {}\n}}\n", ids.size(), encoded.dropped_bytes);
     return kOk;
   }
-  std::string line;
-  for (const std::int32_t id : ids) line += fmt::format("{}{}", line.empty() ? "" : ",", id);
-  std::printf("%s\n", line.c_str());
+  for (std::size_t i = 0; i < ids.size(); ++i) out << (i == 0 ? "" : ",") << fmt::format("{}", ids[i]);
+  out << "\n";
   return kOk;
 }
 
@@ -88,7 +124,7 @@ Result<int> run_detokenize(const TokenizeOptions& o) {
   if (o.common.json)
     print_json(Json{{"text", text}});
   else
-    std::printf("%s\n", text.c_str());
+    Output() << text << "\n";  // a text may hold zero bytes
   return kOk;
 }
 
@@ -104,7 +140,10 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
   if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
   LOOM_TRY(const std::string text, read_text_file(o.file, std::size_t{2} << 30));
   std::vector<std::int32_t> ids;
-  LOOM_TRY_VOID(model.tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids));
+  text::EncodeOptions options;
+  options.add_special_tokens = options.parse_special = false;
+  LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(text, options, ids));
+  warn_dropped(encoded.dropped_bytes);
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.window;
   LOOM_TRY(const auto session, open_session(model, common));
@@ -132,6 +171,7 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
   if (o.common.json)
     print_json(Json{{"perplexity", perplexity},
                     {"tokens", ids.size()},
+                    {"dropped_bytes", encoded.dropped_bytes},
                     {"scored", count},
                     {"window", o.window},
                     {"windows", windows},

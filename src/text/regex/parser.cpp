@@ -42,7 +42,7 @@ CategoryMask mask_of(std::string_view name) {
 
 }  // namespace
 
-tl::unexpected<Error> RegexParser::bad(std::string_view what) const { return fail(Code::InvalidArgument, "pattern, byte {}: {}", at_, what); }
+tl::unexpected<Error> RegexParser::bad(std::string_view what) const { return fail(Code::CorruptData, "pattern, byte {}: {}", at_, what); }
 tl::unexpected<Error> RegexParser::unsupported(std::string_view what) const {
   return fail(Code::Unsupported, "pattern, byte {}: {} is not supported", at_, what);
 }

@@ -18,7 +18,7 @@ namespace loom::text {
 
 class Regex {
  public:
-  // InvalidArgument with the byte offset for bad syntax, Unsupported, LimitExceeded for a program beyond 65536 instructions.
+  // CorruptData with the byte offset for bad syntax: patterns come from files, Unsupported, LimitExceeded for a program beyond 65536 instructions.
   static Result<Regex> compile(std::string_view pattern);
   // Matches `text` itself.
   static Result<Regex> literal(std::string_view text);

@@ -81,6 +81,7 @@ template <bool Lower>
 Result<bool> test_case(Machine& m, const Value& v, const Arguments& a) {
   LOOM_TRY_VOID(a.none(Lower ? "lower" : "upper"));
   LOOM_TRY(const std::string text, to_str(m.heap, v));
+  LOOM_TRY_VOID(m.heap.decode(text.size()));
   bool any = false;
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint p = decode_at(text, i);

@@ -187,7 +187,7 @@ std::string object_repr(const Value& v) {
 }  // namespace
 
 Result<Value> Machine::refused(const Value& object, std::string_view name) {
-  return undefined(fmt::format("access to attribute {} of '{}' object is unsafe.", repr_string(name), type_name(object)));
+  return undefined(fmt::format("access to attribute {} of '{}' object is unsafe.", repr_string(shortened(name)), type_name(object)));
 }
 
 Result<Value> Machine::loop_attribute(const Value& value, std::string_view name) {
@@ -216,6 +216,7 @@ Result<Value> Machine::loop_attribute(const Value& value, std::string_view name)
 Result<Value> Machine::plain_attribute(const Value& object, std::string_view name, bool& found) {
   found = true;
   if (object.is(Kind::Namespace)) {
+    LOOM_TRY_VOID(heap.tick(object.as<NamespaceObject>().items.size() / 64));
     if (const Value* v = object.as<NamespaceObject>().find(name)) return *v;
     found = name == "__class__";
     return refused(object, name);
@@ -269,6 +270,7 @@ Result<Value> Machine::subscript(const Value& object, const Value& key) {
 }
 
 Result<Value> Machine::attribute(const Value& object, std::string_view name) {
+  LOOM_TRY_VOID(heap.scan(name.size()));
   if (object.undefined()) {
     if (name.size() < 4 || name.substr(0, 2) != "__" || name.substr(name.size() - 2) != "__") return undefined_error(object);
   }
@@ -283,7 +285,7 @@ Result<Value> Machine::attribute(const Value& object, std::string_view name) {
   } else if (object.undefined()) {
     return undefined_error(object);
   }
-  return undefined(fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(name)));
+  return undefined(fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(shortened(name))));
 }
 
 Result<Value> Machine::item(const Value& object, const Value& key) {
@@ -296,7 +298,7 @@ Result<Value> Machine::item(const Value& object, const Value& key) {
   bool found = false;
   LOOM_TRY(v, plain_attribute(object, key.s(), found));
   if (found) return key.s()[0] == '_' && !v.undefined() ? refused(object, key.s()) : v;
-  return undefined(fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(key.s())));
+  return undefined(fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(shortened(key.s()))));
 }
 
 Result<Value> Machine::eval_item(const Node& n, Frame& frame) {
@@ -338,6 +340,7 @@ Result<Arguments> Machine::arguments(const Node& n, Frame& frame) {
       if (!v.is(Kind::Dict)) return fail(Code::TemplateError, "argument after ** must be a mapping, not {}", type_name(v));
       for (const auto& [key, value] : v.dict().items) {
         if (!key.is(Kind::String)) return fail(Code::TemplateError, "keywords must be strings");
+        LOOM_TRY_VOID(heap.tick(1 + out.keyword.size() / 16 + key.s().size() / 64));
         for (const auto& other : out.keyword)
           if (other.first == key.s()) return fail(Code::TemplateError, "got multiple values for keyword argument '{}'", other.first);
         out.keyword.emplace_back(std::string(key.s()), value);

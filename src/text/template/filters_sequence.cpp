@@ -9,7 +9,11 @@
 namespace loom::jinja {
 namespace {
 
-Value lower_case(Machine& m, const Value& v) { return v.is(Kind::String) ? m.string(to_lower(v.s())) : v; }
+Value lower_case(Machine& m, const Value& v) {
+  if (!v.is(Kind::String)) return v;
+  m.heap.spend(v.s().size() / 16);
+  return m.string(to_lower(v.s()));
+}
 
 // "a.b.0" or an index: environment.getitem step by step.
 Result<Value> walk(Machine& m, Value v, const Value& path, const Value& fallback = {}) {
@@ -25,6 +29,7 @@ Result<Value> walk(Machine& m, Value v, const Value& path, const Value& fallback
     return v;
   }
   std::string_view rest = path.s();
+  LOOM_TRY_VOID(m.heap.scan(rest.size()));
   while (true) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
@@ -142,6 +147,7 @@ Result<Value> filter_sort(Machine& m, const Value& v, const Arguments& args) {
   std::vector<Value> paths;  // "a,b" sorts by a, then b
   if (a[2].is(Kind::String)) {
     std::string_view rest = a[2].s();
+    LOOM_TRY_VOID(m.heap.scan(rest.size()));
     while (true) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
       paths.push_back(m.string(std::string(rest.substr(0, comma))));
@@ -311,7 +317,7 @@ Result<Value> filter_groupby(Machine& m, const Value& v, const Arguments& args) 
 Result<Value> filter_attr(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("attr", {"name"}, 1));
   if (!a[0].is(Kind::String)) return fail(Code::TemplateError, "attribute name must be string, not '{}'", type_name(a[0]));
-  if (v.is(Kind::Dict) && !find_method(v, a[0].s())) return m.undefined(fmt::format("'dict object' has no attribute {}", repr_string(a[0].s())));
+  if (v.is(Kind::Dict) && !find_method(v, a[0].s())) return m.undefined(fmt::format("'dict object' has no attribute {}", repr_string(shortened(a[0].s()))));
   return m.attribute(v, a[0].s());
 }
 

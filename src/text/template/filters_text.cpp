@@ -100,7 +100,7 @@ Result<Value> filter_indent(Machine& m, const Value& v, const Arguments& args) {
   if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported operand type(s) for +=: '{}' and 'str'", type_name(v));
   std::string indent = "    ";
   if (a[0].is(Kind::String)) {
-    indent = std::string(a[0].s());
+    LOOM_TRY(indent, to_str(m.heap, a[0]));
   } else if (!a[0].missing()) {
     LOOM_TRY(const std::int64_t width, as_index(a[0], "indent"));
     LOOM_TRY_VOID(m.heap.reserve(static_cast<std::size_t>(std::max<std::int64_t>(width, 0))));
@@ -134,6 +134,7 @@ Result<Value> filter_truncate(Machine& m, const Value& v, const Arguments& args)
   if (v.undefined()) return v;  // it has length 0
   if (!v.is(Kind::String) || (!a[2].missing() && !a[2].is(Kind::String)))
     return fail(Code::TemplateError, "truncate: expected a text, got '{}'", type_name(v));
+  LOOM_TRY_VOID(m.heap.decode(v.s().size() + (a[2].missing() ? 0 : a[2].s().size())));
   const std::string end = a[2].missing() ? "..." : std::string(a[2].s());
   const auto end_size = static_cast<std::int64_t>(count_code_points(end));
   if (length < end_size) return fail(Code::TemplateError, "expected length >= {}, got {}", end_size, length);
@@ -149,6 +150,7 @@ Result<Value> filter_truncate(Machine& m, const Value& v, const Arguments& args)
 Result<Value> filter_wordcount(Machine& m, const Value& v, const Arguments& a) {
   LOOM_TRY_VOID(a.none("wordcount"));
   LOOM_TRY(const Value text, soft(m, v));
+  LOOM_TRY_VOID(m.heap.decode(text.s().size()));
   std::int64_t words = 0;
   bool inside = false;
   for (std::size_t i = 0; i < text.s().size();) {
@@ -236,6 +238,7 @@ Result<Value> filter_int(Machine& m, const Value& v, const Arguments& args) {
   if (v.integral()) return Value::integer(v.i());
   std::optional<double> real;
   if (v.is(Kind::String)) {
+    LOOM_TRY_VOID(m.heap.decode(v.s().size() * 4));
     const std::string_view text = strip_left(strip_right(v.s()));
     if (base >= 0 && base <= 36) {
       if (const auto i = parse_integer(text, static_cast<int>(base))) return Value::integer(*i);
@@ -250,15 +253,15 @@ Result<Value> filter_int(Machine& m, const Value& v, const Arguments& args) {
   if (!real || !std::isfinite(*real)) return fallback;
   const auto i = whole(*real);
   if (!i) return fail(Code::OutOfRange, "int: {} does not fit in 64 bits", *real);
-  (void)m;
   return Value::integer(*i);
 }
 
-Result<Value> filter_float(Machine&, const Value& v, const Arguments& args) {
+Result<Value> filter_float(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("float", {"default"}));
   if (v.undefined()) return undefined_error(v);
   if (v.numeric()) return Value::number(v.f());
   if (v.is(Kind::String) || v.is(Kind::BigInt)) {
+    LOOM_TRY_VOID(m.heap.decode(v.s().size() * 4));
     if (const auto d = parse_number(strip_left(strip_right(v.s())))) return Value::number(*d);
   }
   return a[0].missing() ? Value::number(0) : a[0];
@@ -305,8 +308,10 @@ Result<Value> filter_filesizeformat(Machine& m, const Value& v, const Arguments&
 
 Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
   LOOM_TRY_VOID(a.none("urlencode"));
+  constexpr const char* kHex = "0123456789ABCDEF";
   const auto quote = [&](const Value& part, bool query) -> Result<std::string> {
     LOOM_TRY(const std::string text, to_str(m.heap, part));
+    LOOM_TRY_VOID(m.heap.reserve(text.size() * 3));
     std::string out;
     for (const char c : text) {
       const bool plain =
@@ -316,7 +321,7 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
       else if (c == ' ' && query)
         out += '+';
       else
-        out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+        out.append({'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]});
     }
     return out;
   };
@@ -328,16 +333,21 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
   if (v.is(Kind::Dict)) {
     LOOM_TRY(pairs, find_method(v, "items")->run(m, v, {}));
   }
-  std::string out;
+  TextBuilder out(m.heap);
+  bool first = true;
   for (const Value& pair : pairs.items()) {
     LOOM_TRY(const auto parts, to_list(m.heap, pair));
     if (parts.size() != 2) return fail(Code::TemplateError, "urlencode: expected pairs");
     LOOM_TRY(const std::string key, quote(parts[0], true));
     LOOM_TRY(const std::string value, quote(parts[1], true));
-    if (!out.empty()) out += '&';
-    out.append(key).append(1, '=').append(value);
+    if (!first) out.add('&');
+    first = false;
+    out.add(key);
+    out.add('=');
+    out.add(value);
   }
-  return m.string(std::move(out));
+  LOOM_TRY(std::string all, out.finish());
+  return m.string(std::move(all));
 }
 
 constexpr FilterEntry kFilters[] = {

@@ -254,6 +254,7 @@ class Braces {
 
   Result<void> run(std::string_view text, int depth) {
     if (depth < 0) return fail(Code::TemplateError, "Max string recursion exceeded");
+    LOOM_TRY_VOID(m_.heap.decode(text.size()));
     for (std::size_t i = 0; i < text.size();) {
       const char c = text[i];
       if (c != '{' && c != '}') {
@@ -325,6 +326,7 @@ class Braces {
       if (k >= args_.positional.size()) return fail(Code::TemplateError, "Replacement index {} out of range for positional args tuple", k);
       v = args_.positional[k];
     } else {
+      LOOM_TRY_VOID(m_.heap.tick(1 + args_.keyword.size() / 16));
       for (const auto& [key, value] : args_.keyword)
         if (key == first) v = value;
       if (v.missing()) return fail(Code::TemplateError, "{}", repr_string(first));
@@ -404,7 +406,7 @@ Result<std::string> percent_value(Machine& m, const Value& v, Spec s) {
     if (s.align == '=') s.align = '>', s.fill = " ";
     return format_text(m, shown, s);
   }
-  if (type == 'c' && v.is(Kind::String) && count_code_points(v.s()) == 1) return format_text(m, v.s(), s);
+  if (type == 'c' && v.is(Kind::String) && v.s().size() <= 4 && count_code_points(v.s()) == 1) return format_text(m, v.s(), s);
   if (v.undefined()) return undefined_error(v);
   if (!v.numeric()) return fail(Code::TemplateError, "%{} format: a real number is required, not {}", type, type_name(v));
   if (std::string_view("eEfFgG").find(type) != std::string_view::npos) return format_float(m, v.f(), s);
@@ -430,6 +432,7 @@ Result<Value> format_braces(Machine& m, const Value& text, const Arguments& args
 
 Result<Value> format_percent(Machine& m, const Value& format, const Value& value) {
   const std::string_view text = format.s();
+  LOOM_TRY_VOID(m.heap.decode(text.size()));
   const bool markup = format.text().markup;
   TextBuilder out(m.heap);
   std::size_t used = 0;

@@ -38,6 +38,7 @@ Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const
 }
 
 Error Machine::located(Error error) const {
+  error.message = shortened(error.message, 2000);
   if (line_ > 0) error.message = fmt::format("line {}: {}", line_, error.message);
   return error;
 }
@@ -77,6 +78,7 @@ Value Machine::context_value(std::uint32_t name) {
 }
 
 void Machine::enter(std::int32_t scope, Frame& frame) {
+  heap.spend(p_.scopes[static_cast<std::size_t>(scope)].loads.size());
   for (const Load& load : p_.scopes[static_cast<std::size_t>(scope)].loads) {
     Value& to = frame.slots[static_cast<std::size_t>(load.slot)];
     switch (load.kind) {
@@ -209,6 +211,7 @@ Result<void> Machine::assign(NodeId target, const Value& value, Frame& frame) {
     if (!where.is(Kind::Namespace)) return fail(Code::TemplateError, "cannot assign attribute on non-namespace object");
     auto& space = where.as<NamespaceObject>();
     const std::string& name = p_.strings[n.text2];
+    LOOM_TRY_VOID(heap.tick(1 + space.items.size() / 64));
     if (Value* old = space.find(name)) {
       *old = value;
     } else {
@@ -420,6 +423,7 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
   auto keywords = args.keyword;
   const auto take = [&](std::string_view key) {
     Value out;
+    heap.spend(1 + keywords.size());
     for (auto it = keywords.begin(); it != keywords.end(); ++it)
       if (it->first == key) {
         out = std::move(it->second);

@@ -149,8 +149,7 @@ std::span<const MethodEntry> methods_of(Kind kind) {
 Result<Value> global_raise(Machine& m, const Value&, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("raise_exception", {"message"}, 1));
   LOOM_TRY(std::string text, to_str(m.heap, a[0]));
-  text.resize(std::min<std::size_t>(text.size(), 2000));
-  return fail(Code::TemplateError, "{}", text);
+  return fail(Code::TemplateError, "{}", shortened(text, 2000));
 }
 
 Result<Value> global_range(Machine& m, const Value&, const Arguments& args) {

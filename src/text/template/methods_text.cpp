@@ -4,6 +4,7 @@
 
 #include "text/template/interpreter.h"
 #include "text/template/unicode.h"
+#include "text/unicode/text_search.h"
 
 namespace loom::jinja {
 namespace {
@@ -30,22 +31,17 @@ Result<Value> changed(Machine& m, const Value& self, const Arguments& a) {
 // ---- strip
 
 std::string_view strip_set(std::string_view text, std::string_view set, bool left, bool right) {
-  const auto in = [&](std::string_view c) {
-    for (std::size_t i = 0; i < set.size();) {
-      const std::size_t n = decode_at(set, i).size;
-      if (set.substr(i, n) == c) return true;
-      i += n;
-    }
-    return false;
-  };
+  std::vector<std::string_view> characters;
+  for (std::size_t i = 0; i < set.size(); i += characters.back().size()) characters.push_back(set.substr(i, decode_at(set, i).size));
+  std::sort(characters.begin(), characters.end());
+  const auto in = [&](std::string_view c) { return std::binary_search(characters.begin(), characters.end(), c); };
   while (left && !text.empty()) {
     const std::size_t n = decode_at(text, 0).size;
     if (!in(text.substr(0, n))) break;
     text.remove_prefix(n);
   }
   while (right && !text.empty()) {
-    std::size_t back = text.size() - 1;
-    while (back > 0 && text.size() - back < 4 && (static_cast<unsigned char>(text[back]) & 0xc0) == 0x80) --back;
+    const std::size_t back = last_character(text);
     if (!in(text.substr(back))) break;
     text = text.substr(0, back);
   }
@@ -55,14 +51,14 @@ std::string_view strip_set(std::string_view text, std::string_view set, bool lef
 template <bool Left, bool Right>
 Result<Value> strip(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("strip", {"chars"}));
-  LOOM_TRY_VOID(m.heap.tick(self.s().size() / 64));
+  LOOM_TRY_VOID(m.heap.decode(self.s().size()));
   std::string_view text = self.s();
   if (a[0].missing() || a[0].is(Kind::None)) {
     if (Left) text = strip_left(text);
     if (Right) text = strip_right(text);
   } else {
     LOOM_TRY(const std::string_view set, text_argument(a[0], "strip"));
-    LOOM_TRY_VOID(m.heap.tick(text.size() / 64 * (1 + set.size() / 64)));
+    LOOM_TRY_VOID(m.heap.reserve(set.size() * sizeof(std::string_view)));
     text = strip_set(text, set, Left, Right);
   }
   return text.size() == self.s().size() ? self : like(m, self, std::string(text));
@@ -73,6 +69,7 @@ Result<Value> remove_affix(Machine& m, const Value& self, const Arguments& args)
   LOOM_TRY(const auto a, args.bind("removeprefix", {"affix"}, 1));
   LOOM_TRY(const std::string_view affix, text_argument(a[0], "removeprefix"));
   const std::string_view text = self.s();
+  LOOM_TRY_VOID(m.heap.scan(std::min(text.size(), affix.size())));
   if (Prefix ? !text.starts_with(affix) : !text.ends_with(affix)) return self;
   return like(m, self, std::string(Prefix ? text.substr(affix.size()) : text.substr(0, text.size() - affix.size())));
 }
@@ -87,57 +84,86 @@ Result<Value> pieces(Machine& m, const Value& self, const std::vector<std::strin
   return make_sequence(m.heap, kind, std::move(out));
 }
 
-std::vector<std::string_view> split_space(std::string_view text, std::int64_t most, bool from_right) {
-  std::vector<std::string_view> out;
-  text = from_right ? strip_right(text) : strip_left(text);
-  while (!text.empty()) {
-    if (most >= 0 && static_cast<std::int64_t>(out.size()) == most) {
-      out.push_back(text);
-      break;
-    }
-    std::size_t cut = from_right ? 0 : text.size(), i = 0;
-    for (; i < text.size(); i += decode_at(text, i).size) {
-      if (!is_space(decode_at(text, i).value)) continue;
-      cut = from_right ? i + decode_at(text, i).size : i;
-      if (!from_right) break;
-    }
-    if (from_right) {
-      out.push_back(text.substr(cut));
-      text = strip_right(text.substr(0, cut));
-    } else {
-      out.push_back(text.substr(0, cut));
-      text = strip_left(text.substr(cut));
-    }
+using Parts = std::vector<std::string_view>;
+
+// What pieces() will refuse is not even listed: the list alone could take gigabytes.
+std::int64_t limited(const Machine& m, std::int64_t most) {
+  const auto fit = static_cast<std::int64_t>(m.heap.room() / (sizeof(Value) + sizeof(StringObject)) + 1);
+  return most < 0 ? fit : std::min(most, fit);
+}
+
+bool enough(const Parts& parts, std::int64_t most) { return most >= 0 && static_cast<std::int64_t>(parts.size()) >= most; }
+
+Parts split_space(std::string_view text, std::int64_t most) {
+  Parts out;
+  text = strip_left(text);
+  while (!text.empty() && !enough(out, most)) {
+    std::size_t end = 0;
+    while (end < text.size() && !is_space(decode_at(text, end).value)) end += decode_at(text, end).size;
+    out.push_back(text.substr(0, end));
+    text = strip_left(text.substr(end));
   }
-  if (from_right) std::reverse(out.begin(), out.end());
+  if (!text.empty()) out.push_back(text);
   return out;
 }
 
-std::vector<std::string_view> split_at(std::string_view text, std::string_view separator, std::int64_t most, bool from_right) {
-  std::vector<std::string_view> out;
-  while (most < 0 || static_cast<std::int64_t>(out.size()) < most) {
-    const std::size_t at = from_right ? text.rfind(separator) : text.find(separator);
-    if (at == std::string_view::npos) break;
-    out.push_back(from_right ? text.substr(at + separator.size()) : text.substr(0, at));
-    text = from_right ? text.substr(0, at) : text.substr(at + separator.size());
+// Each part is sought from the right: a pass from the left for each would make a square of the text.
+Parts split_space_right(std::string_view text, std::int64_t most) {
+  Parts out;
+  text = strip_right(text);
+  while (!text.empty() && !enough(out, most)) {
+    std::size_t begin = text.size();
+    while (begin > 0) {
+      const std::size_t last = last_character(text.substr(0, begin));
+      if (is_space(decode_at(text, last).value)) break;
+      begin = last;
+    }
+    out.push_back(text.substr(begin));
+    text = strip_right(text.substr(0, begin));
   }
-  out.push_back(text);
-  if (from_right) std::reverse(out.begin(), out.end());
+  if (!text.empty()) out.push_back(text);
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+Parts split_at(std::string_view text, std::string_view separator, std::int64_t most) {
+  Parts out;
+  text::Finder finder(separator);
+  std::size_t begin = 0;
+  while (!enough(out, most)) {
+    const std::size_t at = finder.find(text, begin);
+    if (at == std::string_view::npos) break;
+    out.push_back(text.substr(begin, at - begin));
+    begin = at + separator.size();
+  }
+  out.push_back(text.substr(begin));
+  return out;
+}
+
+// Searches the reversed text, since matches that overlap are taken from the right.
+Parts split_at_right(std::string_view text, std::string_view separator, std::int64_t most) {
+  const std::string reversed(text.rbegin(), text.rend()), mark(separator.rbegin(), separator.rend());
+  Parts out = split_at(reversed, mark, most);
+  std::size_t end = text.size();
+  for (std::string_view& part : out) {
+    part = text.substr(end - part.size(), part.size());
+    end -= std::min(end, part.size() + separator.size());
+  }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
 template <bool Right>
 Result<Value> split(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("split", {"sep", "maxsplit"}));
-  LOOM_TRY(const std::int64_t most, int_argument(a[1], -1, "split"));
-  LOOM_TRY_VOID(m.heap.tick(self.s().size() / 16));
-  if (a[0].missing() || a[0].is(Kind::None)) {
-    // Splitting from the right without a limit gives the same parts, and in one pass.
-    return pieces(m, self, split_space(self.s(), most, Right && most >= 0));
-  }
+  LOOM_TRY(std::int64_t most, int_argument(a[1], -1, "split"));
+  LOOM_TRY_VOID(m.heap.decode(self.s().size()));
+  most = limited(m, most);
+  if (a[0].missing() || a[0].is(Kind::None)) return pieces(m, self, (Right ? split_space_right : split_space)(self.s(), most));
   LOOM_TRY(const std::string_view separator, text_argument(a[0], "split"));
   if (separator.empty()) return fail(Code::TemplateError, "empty separator");
-  return pieces(m, self, split_at(self.s(), separator, most, Right));
+  LOOM_TRY_VOID(m.heap.scan(separator.size()));
+  return pieces(m, self, (Right ? split_at_right : split_at)(self.s(), separator, most));
 }
 
 template <bool Right>
@@ -146,7 +172,8 @@ Result<Value> partition(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const std::string_view separator, text_argument(a[0], "partition"));
   if (separator.empty()) return fail(Code::TemplateError, "empty separator");
   const std::string_view text = self.s();
-  const std::size_t at = Right ? text.rfind(separator) : text.find(separator);
+  LOOM_TRY_VOID(m.heap.scan(text.size() + separator.size()));
+  const std::size_t at = Right ? text::find_last(text, separator) : text::Finder(separator).find(text);
   if (at == std::string_view::npos) return Right ? pieces(m, self, {"", "", text}, Kind::Tuple) : pieces(m, self, {text, "", ""}, Kind::Tuple);
   return pieces(m, self, {text.substr(0, at), separator, text.substr(at + separator.size())}, Kind::Tuple);
 }
@@ -154,11 +181,12 @@ Result<Value> partition(Machine& m, const Value& self, const Arguments& args) {
 Result<Value> splitlines(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("splitlines", {"keepends"}));
   const bool keep = truthy(a[0]);
-  std::vector<std::string_view> out;
+  Parts out;
+  const std::int64_t most = limited(m, -1);
   std::string_view text = self.s();
   std::size_t start = 0;
-  LOOM_TRY_VOID(m.heap.tick(text.size() / 16));
-  for (std::size_t i = 0; i < text.size();) {
+  LOOM_TRY_VOID(m.heap.decode(text.size()));
+  for (std::size_t i = 0; i < text.size() && !enough(out, most);) {
     const CodePoint p = decode_at(text, i);
     const bool ends =
         (p.value >= 10 && p.value <= 13) || (p.value >= 0x1c && p.value <= 0x1e) || p.value == 0x85 || p.value == 0x2028 || p.value == 0x2029;
@@ -195,12 +223,15 @@ Result<Value> replace(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const std::string_view fresh, text_argument(a[1], "replace"));
   LOOM_TRY(std::int64_t count, int_argument(a[2], -1, "replace"));
   if (count < 0) count = INT64_MAX;
-  const std::string safe = self.text().markup && !a[1].text().markup ? escape_html(fresh) : std::string(fresh);
+  const bool escape = self.text().markup && !a[1].text().markup;
+  LOOM_TRY_VOID(m.heap.reserve(fresh.size() * (escape ? 5 : 1)));
+  const std::string safe = escape ? escape_html(fresh) : std::string(fresh);
   const std::string_view text = self.s();
+  LOOM_TRY_VOID(m.heap.decode(text.size() + old.size()));
   TextBuilder out(m.heap);
   std::size_t i = 0;
   if (old.empty()) {  // between all characters
-    for (; count > 0; --count) {
+    for (; count > 0 && !out.full(); --count) {
       out.add(safe);
       if (i >= text.size()) break;
       const std::size_t n = decode_at(text, i).size;
@@ -208,8 +239,9 @@ Result<Value> replace(Machine& m, const Value& self, const Arguments& args) {
       i += n;
     }
   } else {
-    for (; count > 0; --count) {
-      const std::size_t next = text.find(old, i);
+    text::Finder finder(old);
+    for (; count > 0 && !out.full(); --count) {
+      const std::size_t next = finder.find(text, i);
       if (next == std::string_view::npos) break;
       out.add(text.substr(i, next - i));
       out.add(safe);
@@ -231,7 +263,7 @@ Result<Window> window(Machine& m, const Value& self, const Value& from, const Va
   LOOM_TRY(const std::int64_t length, length_of(self));
   LOOM_TRY(std::int64_t start, int_argument(from, 0, "start"));
   LOOM_TRY(std::int64_t end, int_argument(to, length, "end"));
-  LOOM_TRY_VOID(m.heap.tick(self.s().size() / 64));
+  LOOM_TRY_VOID(m.heap.decode(self.s().size()));
   const auto place = [&](std::int64_t k) { return k < 0 ? std::max<std::int64_t>(k < -length ? 0 : k + length, 0) : k; };
   start = place(start);
   end = std::min(place(end), length);
@@ -250,7 +282,8 @@ Result<Value> find(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("find", {"sub", "start", "end"}, 1));
   LOOM_TRY(const std::string_view sub, text_argument(a[0], "find"));
   LOOM_TRY(const Window w, window(m, self, a[1], a[2]));
-  const std::size_t at = w.outside ? std::string_view::npos : Right ? w.text.rfind(sub) : w.text.find(sub);
+  LOOM_TRY_VOID(m.heap.scan(sub.size() > w.text.size() ? 0 : sub.size()));
+  const std::size_t at = w.outside ? std::string_view::npos : Right ? text::find_last(w.text, sub) : text::Finder(sub).find(w.text);
   if (at != std::string_view::npos) return Value::integer(w.start + static_cast<std::int64_t>(count_code_points(w.text.substr(0, at))));
   if (Raise) return fail(Code::TemplateError, "substring not found");
   return Value::integer(-1);
@@ -262,8 +295,10 @@ Result<Value> count(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const Window w, window(m, self, a[1], a[2]));
   if (w.outside) return Value::integer(0);
   if (sub.empty()) return Value::integer(static_cast<std::int64_t>(count_code_points(w.text)) + 1);
+  LOOM_TRY_VOID(m.heap.scan(sub.size() > w.text.size() ? 0 : sub.size()));
   std::int64_t n = 0;
-  for (std::size_t i = w.text.find(sub); i != std::string_view::npos; i = w.text.find(sub, i + sub.size())) ++n;
+  text::Finder finder(sub);
+  for (std::size_t i = finder.find(w.text); i != std::string_view::npos; i = finder.find(w.text, i + sub.size())) ++n;
   return Value::integer(n);
 }
 
@@ -275,6 +310,7 @@ Result<Value> affix(Machine& m, const Value& self, const Arguments& args) {
   if (a[0].is(Kind::Tuple)) choices = a[0].items();
   for (const Value& choice : choices) {
     LOOM_TRY(const std::string_view part, text_argument(choice, Start ? "startswith first arg" : "endswith first arg"));
+    LOOM_TRY_VOID(m.heap.tick(1 + std::min(part.size(), w.text.size()) / 64));
     if (!w.outside && (Start ? w.text.starts_with(part) : w.text.ends_with(part))) return Value::boolean(true);
   }
   return Value::boolean(false);
@@ -290,7 +326,7 @@ Result<Value> justify(Machine& m, const Value& self, const Arguments& args) {
   if (!a[1].missing()) {
     LOOM_TRY(fill, text_argument(a[1], "fillchar"));
   }
-  if (count_code_points(fill) != 1) return fail(Code::TemplateError, "The fill character must be exactly one character long");
+  if (fill.size() > 4 || count_code_points(fill) != 1) return fail(Code::TemplateError, "The fill character must be exactly one character long");
   LOOM_TRY(const std::int64_t length, length_of(self));
   if (width <= length) return self;
   const std::int64_t room = width - length;
@@ -324,7 +360,8 @@ Result<Value> expandtabs(Machine& m, const Value& self, const Arguments& args) {
   TextBuilder out(m.heap);
   std::int64_t column = 0;
   const std::string_view text = self.s();
-  for (std::size_t i = 0; i < text.size();) {
+  LOOM_TRY_VOID(m.heap.decode(text.size()));
+  for (std::size_t i = 0; i < text.size() && !out.full();) {
     const std::size_t n = decode_at(text, i).size;
     if (text[i] == '\t') {
       const std::int64_t blanks = size > 0 ? size - column % size : 0;
@@ -346,7 +383,7 @@ template <bool (*Is)(char32_t), bool EmptyHolds = false>
 Result<Value> every(Machine& m, const Value& self, const Arguments& a) {
   LOOM_TRY_VOID(a.none("the method"));
   const std::string_view text = self.s();
-  LOOM_TRY_VOID(m.heap.tick(text.size() / 64));
+  LOOM_TRY_VOID(m.heap.decode(text.size()));
   for (std::size_t i = 0; i < text.size(); i += decode_at(text, i).size)
     if (!Is(decode_at(text, i).value)) return Value::boolean(false);
   return Value::boolean(EmptyHolds || !text.empty());
@@ -359,8 +396,9 @@ Result<Value> is_case(Machine& m, const Value& self, const Arguments& a) {
   LOOM_TRY(const bool holds, test_entry(find_test(Lower ? "lower" : "upper")).run(m, self, a));
   return Value::boolean(holds);
 }
-Result<Value> is_title_text(Machine&, const Value& self, const Arguments& a) {
+Result<Value> is_title_text(Machine& m, const Value& self, const Arguments& a) {
   LOOM_TRY_VOID(a.none("istitle"));
+  LOOM_TRY_VOID(m.heap.decode(self.s().size()));
   bool inside = false, any = false;
   const std::string_view text = self.s();
   for (std::size_t i = 0; i < text.size(); i += decode_at(text, i).size) {
@@ -372,8 +410,9 @@ Result<Value> is_title_text(Machine&, const Value& self, const Arguments& a) {
   }
   return Value::boolean(any);
 }
-Result<Value> is_identifier(Machine&, const Value& self, const Arguments& a) {
+Result<Value> is_identifier(Machine& m, const Value& self, const Arguments& a) {
   LOOM_TRY_VOID(a.none("isidentifier"));
+  LOOM_TRY_VOID(m.heap.decode(self.s().size()));
   const std::string_view text = self.s();
   for (std::size_t i = 0; i < text.size(); i += decode_at(text, i).size) {
     const char32_t c = decode_at(text, i).value;
@@ -387,6 +426,7 @@ Result<Value> format_map(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("format_map", {"mapping"}, 1));
   if (!a[0].is(Kind::Dict)) return fail(Code::TemplateError, "format_map: expected a mapping, got '{}'", type_name(a[0]));
   Arguments named;
+  LOOM_TRY_VOID(m.heap.tick(a[0].dict().items.size()));
   for (const auto& [key, value] : a[0].dict().items)
     if (key.is(Kind::String)) named.keyword.emplace_back(std::string(key.s()), value);
   return format_braces(m, self, named);

@@ -6,6 +6,7 @@
 
 #include "text/template/interpreter.h"
 #include "text/template/unicode.h"
+#include "text/unicode/text_search.h"
 
 namespace loom::jinja {
 namespace {
@@ -101,8 +102,8 @@ Result<Value> floats(Op op, double a, double b) {
 }
 
 Result<Value> join_strings(Machine& m, const Value& a, const Value& b) {
-  LOOM_TRY_VOID(m.heap.reserve(a.s().size() + b.s().size()));
   const bool left = a.text().markup, right = b.text().markup;
+  LOOM_TRY_VOID(m.heap.reserve((a.s().size() + b.s().size()) * (left == right ? 1 : 5)));  // an escape takes five bytes
   std::string out = left == right || left ? std::string(a.s()) : escape_html(a.s());
   out += left == right || right ? std::string(b.s()) : escape_html(b.s());
   return m.string(std::move(out), left || right);
@@ -182,8 +183,9 @@ Result<bool> contains(Machine& m, const Value& item, const Value& container) {
   switch (container.kind()) {
     case Kind::String:
       if (!item.is(Kind::String)) return fail(Code::TemplateError, "'in <string>' requires string as left operand, not {}", type_name(item));
-      LOOM_TRY_VOID(m.heap.tick(container.s().size() / 64));
-      return container.s().find(item.s()) != std::string_view::npos;
+      if (item.s().size() > container.s().size()) return false;
+      LOOM_TRY_VOID(m.heap.scan(container.s().size() + item.s().size()));
+      return text::Finder(item.s()).find(container.s()) != std::string_view::npos;
     case Kind::Dict:
       if (!hashable(item)) return fail(Code::TemplateError, "unhashable type: '{}'", type_name(item));
       LOOM_TRY_VOID(m.heap.tick());
@@ -259,9 +261,10 @@ Result<Value> slice(Machine& m, const Value& v, const Value& from, const Value& 
   LOOM_TRY(const std::int64_t length, length_of(v));
   LOOM_TRY(const SliceRange r, slice_range(length, from, to, by));
   if (v.is(Kind::String)) {
-    LOOM_TRY_VOID(m.heap.reserve(v.s().size() * (r.step == 1 ? 1 : 8)));
     if (v.text().ascii && r.step == 1)
       return m.string(std::string(v.s().substr(static_cast<std::size_t>(r.start), static_cast<std::size_t>(r.count))), v.text().markup);
+    LOOM_TRY_VOID(m.heap.decode(v.s().size()));
+    if (r.step != 1) LOOM_TRY_VOID(m.heap.reserve(v.s().size() * sizeof(std::size_t)));
     return m.string(slice_text(v.s(), r), v.text().markup);
   }
   if (v.is(Kind::Range)) {

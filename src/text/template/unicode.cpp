@@ -128,6 +128,12 @@ std::size_t count_code_points(std::string_view text) {
   return n;
 }
 
+std::size_t last_character(std::string_view text) {
+  std::size_t back = text.size() - 1;
+  while (back > 0 && text.size() - back < 4 && (static_cast<unsigned char>(text[back]) & 0xc0) == 0x80) --back;
+  return back + decode_at(text, back).size == text.size() ? back : text.size() - 1;
+}
+
 std::size_t offset_of(std::string_view text, std::size_t index) {
   std::size_t i = 0;
   for (; index > 0 && i < text.size(); --index) i += decode_at(text, i).size;
@@ -194,11 +200,9 @@ std::string_view strip_left(std::string_view text) {
 
 std::string_view strip_right(std::string_view text) {
   while (!text.empty()) {
-    std::size_t back = text.size() - 1;
-    while (back > 0 && text.size() - back < 4 && (static_cast<unsigned char>(text[back]) & 0xc0) == 0x80) --back;
-    const CodePoint p = decode_at(text, back);
-    if (back + p.size != text.size() || !is_space(p.value)) break;
-    text.remove_suffix(p.size);
+    const std::size_t back = last_character(text);
+    if (!is_space(decode_at(text, back).value)) break;
+    text = text.substr(0, back);
   }
   return text;
 }

@@ -76,13 +76,14 @@ SequenceObject::SequenceObject(Heap& h, std::vector<Value> values)
     : Object(h, sizeof(SequenceObject) + values.size() * sizeof(Value)), items(std::move(values)) {}
 
 std::ptrdiff_t DictObject::locate(const Value& key, std::size_t hash) const {
+  heap->spend(1);
   if (index_.empty()) {
     for (std::size_t k = 0; k < items.size(); ++k)
       if (equal(items[k].first, key)) return static_cast<std::ptrdiff_t>(k);
     return -1;
   }
   const auto [from, to] = index_.equal_range(hash);
-  for (auto it = from; it != to; ++it)
+  for (auto it = from; it != to && heap->spend(1); ++it)
     if (equal(items[it->second].first, key)) return it->second;
   return -1;
 }
@@ -100,8 +101,9 @@ const Value* DictObject::find(std::string_view key) const {
       if (same(name)) return &value;
     return nullptr;
   }
+  heap->spend(1 + key.size() / 64);
   const auto [from, to] = index_.equal_range(std::hash<std::string_view>{}(key));
-  for (auto it = from; it != to; ++it)
+  for (auto it = from; it != to && heap->spend(1); ++it)
     if (same(items[it->second].first)) return &items[it->second].second;
   return nullptr;
 }
@@ -130,7 +132,13 @@ Value* NamespaceObject::find(std::string_view name) {
 // ---- making values
 
 Value make_string(Heap& heap, std::string text, bool markup) { return Value::of(Kind::String, new StringObject(heap, std::move(text), markup)); }
-Value make_undefined(Heap& heap, std::string message) { return Value::of(Kind::Undefined, new UndefinedObject(heap, std::move(message))); }
+Value make_undefined(Heap& heap, std::string message) { return Value::of(Kind::Undefined, new UndefinedObject(heap, shortened(message, 1000))); }
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
 
 Result<std::uint32_t> height_over(const std::vector<Value>& items) {
   std::uint32_t height = 1;
@@ -272,7 +280,10 @@ const char* type_name(const Value& v) {
 Result<std::int64_t> length_of(const Value& v) {
   switch (v.kind()) {
     case Kind::Undefined: return 0;
-    case Kind::String: return static_cast<std::int64_t>(v.text().ascii ? v.s().size() : count_code_points(v.s()));
+    case Kind::String:
+      if (v.text().ascii) return static_cast<std::int64_t>(v.s().size());
+      LOOM_TRY_VOID(v.object()->heap->decode(v.s().size()));
+      return static_cast<std::int64_t>(count_code_points(v.s()));
     case Kind::List:
     case Kind::Tuple:
     case Kind::Keys:
@@ -308,9 +319,27 @@ namespace {
 
 // Values share parts, so a small one may hold 2^300 leaves: every walk spends steps, and gives up when they are gone (the next tick
 // raises LimitExceeded).
-bool spend(const Value& v) {
+bool spend(const Value& v, std::size_t more = 0) {
   const Object* o = v.object();
-  return !o || ++o->heap->steps <= o->heap->max_steps;
+  return !o || o->heap->spend(1 + more);
+}
+
+bool equal_texts(const Value& a, const Value& b) { return a.s().size() == b.s().size() && spend(a, a.s().size() / 64) && a.s() == b.s(); }
+
+bool equal_items(const Value& a, const Value& b) {
+  const auto &x = a.items(), &y = b.items();
+  if (x.size() != y.size()) return false;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (!spend(a) || !equal(x[k], y[k])) return false;
+  return true;
+}
+
+// As sets.
+bool equal_views(const Value& a, const Value& b) {
+  const auto &x = a.items(), &y = b.items();
+  return x.size() == y.size() && std::all_of(x.begin(), x.end(), [&](const Value& v) {
+           return std::any_of(y.begin(), y.end(), [&](const Value& w) { return spend(b) && equal(v, w); });
+         });
 }
 
 // Python compares int and float exactly; a double cast would call 2^53 and 2^53 + 1 equal.
@@ -325,7 +354,7 @@ bool equal_numbers(const Value& a, const Value& b) {
 bool equal_dicts(const DictObject& a, const DictObject& b) {
   if (a.items.size() != b.items.size()) return false;
   for (const auto& [key, value] : a.items) {
-    const Value* other = b.find(key);
+    const Value* other = a.heap->spend(1) ? b.find(key) : nullptr;
     if (!other || !equal(value, *other)) return false;
   }
   return true;
@@ -342,14 +371,11 @@ bool equal(const Value& a, const Value& b) {
     case Kind::Undefined:
     case Kind::None: return true;
     case Kind::String:
-    case Kind::BigInt: return a.s() == b.s();
+    case Kind::BigInt: return equal_texts(a, b);
     case Kind::List:
-    case Kind::Tuple: return a.items().size() == b.items().size() && std::equal(a.items().begin(), a.items().end(), b.items().begin(), equal);
+    case Kind::Tuple: return equal_items(a, b);
     case Kind::Keys:
-    case Kind::Items:
-      return a.items().size() == b.items().size() && std::all_of(a.items().begin(), a.items().end(), [&](const Value& x) {
-               return std::any_of(b.items().begin(), b.items().end(), [&](const Value& y) { return equal(x, y); });
-             });
+    case Kind::Items: return equal_views(a, b);
     case Kind::Dict: return equal_dicts(a.dict(), b.dict());
     case Kind::Range: {
       const auto &x = a.as<RangeObject>(), &y = b.as<RangeObject>();
@@ -371,7 +397,10 @@ Result<bool> less(Heap& heap, const Value& a, const Value& b, const char* op) {
   if (b.undefined()) return undefined_error(b);
   if (a.numeric() && b.numeric()) return less_numbers(a, b);
   // UTF-8 bytes order as code points do.
-  if (a.is(Kind::String) && b.is(Kind::String)) return a.s() < b.s();
+  if (a.is(Kind::String) && b.is(Kind::String)) {
+    LOOM_TRY_VOID(heap.scan(std::min(a.s().size(), b.s().size())));
+    return a.s() < b.s();
+  }
   if (a.sequence() && a.kind() == b.kind()) {
     const auto &x = a.items(), &y = b.items();
     for (std::size_t k = 0; k < std::min(x.size(), y.size()); ++k) {
@@ -389,20 +418,20 @@ bool hashable(const Value& v) {
     case Kind::Dict:
     case Kind::Keys:
     case Kind::Items: return false;
-    case Kind::Tuple: return spend(v) && std::all_of(v.items().begin(), v.items().end(), hashable);
+    case Kind::Tuple: return spend(v, v.items().size()) && std::all_of(v.items().begin(), v.items().end(), hashable);
     default: return true;
   }
 }
 
 std::size_t hash_value(const Value& v) {
   switch (v.kind()) {
-    case Kind::String: return std::hash<std::string_view>{}(v.s());
+    case Kind::String: return spend(v, v.s().size() / 64) ? std::hash<std::string_view>{}(v.s()) : 0;
     case Kind::Bool:
     case Kind::Int: return std::hash<double>{}(static_cast<double>(v.i()));
     case Kind::Float: return std::hash<double>{}(v.f());
     case Kind::Tuple: {
       std::size_t h = 0;
-      if (!spend(v)) return h;
+      if (!spend(v, v.items().size())) return h;
       for (const Value& item : v.items()) h = h * 31 + hash_value(item);
       return h;
     }

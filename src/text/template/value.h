@@ -77,6 +77,11 @@ struct Heap {
       return look();
     return {};
   }
+  // Work on texts that builds no value: every function pays for the bytes it looks at, or a short template could keep it busy for years.
+  Result<void> scan(std::size_t bytes) { return tick(bytes / 64); }     // copied, compared, searched
+  Result<void> decode(std::size_t bytes) { return tick(bytes / 16); }  // read character by character
+  // Where no error can be returned: false once the steps are used up, and the next tick raises LimitExceeded.
+  bool spend(std::uint64_t count) { return (steps += count) <= max_steps; }
   // Before a value of `bytes` bytes is built.
   Result<void> reserve(std::size_t bytes);
   Result<void> over() const;
@@ -247,7 +252,9 @@ struct CyclerObject final : Object {
 
 // ---- making values
 Value make_string(Heap& heap, std::string text, bool markup = false);
-Value make_undefined(Heap& heap, std::string message);
+Value make_undefined(Heap& heap, std::string message);  // of the message no more is kept than a line of text shows
+// The first bytes of a text for a message, cut between characters.
+std::string shortened(std::string_view text, std::size_t most = 200);
 // LimitExceeded when the values inside are nested too deeply already.
 Result<Value> make_sequence(Heap& heap, Kind kind, std::vector<Value> items);
 // One more than the tallest of `items`; LimitExceeded beyond 300.
@@ -271,7 +278,7 @@ Result<bool> less(Heap& heap, const Value& a, const Value& b, const char* op = "
 bool hashable(const Value& value);
 std::size_t hash_value(const Value& value);
 // len(): TypeError when there is none.
-Result<std::int64_t> length_of(const Value& value);
+Result<std::int64_t> length_of(const Value& value);  // reads texts that are not ASCII
 bool contains_key(const Value& dict, std::string_view key);
 
 // ---- writing values

@@ -120,7 +120,10 @@ Result<void> Repr::dispatch(const Value& v) {
     case Kind::Int: out_.add(fmt::format("{}", v.i())); return {};
     case Kind::BigInt: out_.add(v.s()); return {};
     case Kind::Float: out_.add(repr_float(v.f())); return {};
-    case Kind::String: out_.add(v.text().markup ? fmt::format("Markup({})", repr_string(v.s())) : repr_string(v.s())); return {};
+    case Kind::String:
+      LOOM_TRY_VOID(heap_.reserve(v.s().size() * 4));  // an escape takes four bytes, and longer than a copy
+      out_.add(v.text().markup ? fmt::format("Markup({})", repr_string(v.s())) : repr_string(v.s()));
+      return {};
     case Kind::List: return list(v.items(), "[", "]");
     case Kind::Tuple: return list(v.items(), "(", v.items().size() == 1 ? ",)" : ")");
     case Kind::Keys: return list(v.items(), "dict_keys([", "])");
@@ -179,11 +182,13 @@ class JsonWriter {
 
 void JsonWriter::string(std::string_view s) {
   out_.add('"');
+  heap_.spend(s.size() / 16);
   std::size_t plain = 0;  // start of the bytes not yet copied
   for (std::size_t i = 0; i < s.size();) {
     const CodePoint p = decode_at(s, i);
     const bool escape = p.value < 0x20 || p.value == '"' || p.value == '\\' || (style_.ascii && p.value > 0x7e);
     if (escape) {
+      if (out_.full() || !heap_.spend(1)) return;
       out_.add(s.substr(plain, i - plain));
       plain = i + p.size;
       switch (p.value) {
@@ -268,7 +273,10 @@ Result<std::string> to_repr(Heap& heap, const Value& value) {
 }
 
 Result<std::string> to_str(Heap& heap, const Value& value) {
-  if (value.is(Kind::String)) return std::string(value.s());
+  if (value.is(Kind::String)) {
+    LOOM_TRY_VOID(heap.reserve(value.s().size()));
+    return std::string(value.s());
+  }
   if (value.undefined()) return std::string();
   return to_repr(heap, value);
 }

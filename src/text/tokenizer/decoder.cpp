@@ -1,6 +1,9 @@
 #include "text/tokenizer/decoder.h"
 
+#include <algorithm>
+
 #include "text/tokenizer/vocab.h"
+#include "text/unicode/text_search.h"
 
 namespace loom::text {
 namespace {
@@ -38,7 +41,16 @@ Result<std::string> bytes_of(std::string_view token, bool) {
 }
 
 void replace_text(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size())) text.replace(i, from.size(), to);
+  Finder finder(from);
+  std::size_t at = finder.find(text);
+  if (at == std::string::npos) return;
+  std::string out;
+  std::size_t done = 0;
+  for (; at != std::string::npos; at = finder.find(text, done)) {
+    out.append(text, done, at - done).append(to);
+    done = at + from.size();
+  }
+  text = out.append(text, done);
 }
 
 // English spacing, as BERT's tokenizers clean it up.
@@ -47,6 +59,8 @@ void clean_up(std::string& text) {
                                            {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : pairs) replace_text(text, from, to);
 }
+
+constexpr std::size_t kAnySize = static_cast<std::size_t>(-1);  // the growth of all steps together is bounded when they are read
 
 // Replaces within the whole text, where a match may lie across tokens: holds back what could still become one.
 class ReplaceWhole final : public DecodeStep {
@@ -58,17 +72,17 @@ class ReplaceWhole final : public DecodeStep {
     const std::string& p = pattern_.literal;
     std::string settled;
     std::size_t i = 0;
-    for (std::size_t at; !p.empty() && (at = state.held.find(p, i)) != std::string::npos; i = at + p.size())
+    Finder finder(p);
+    for (std::size_t at; !p.empty() && (at = finder.find(state.held, i)) != std::string::npos; i = at + p.size())
       settled.append(state.held, i, at - i).append(content_);
-    std::size_t keep = p.empty() ? 0 : std::min(p.size() - 1, state.held.size() - i);
-    while (keep > 0 && state.held.compare(state.held.size() - keep, keep, p, 0, keep) != 0) --keep;
+    const std::size_t keep = finder.open_end(std::string_view(state.held).substr(i));
     settled.append(state.held, i, state.held.size() - keep - i);
     state.held.erase(0, state.held.size() - keep);
     out.push_back(std::move(settled));
     return {};
   }
   Result<void> finish(DecodeState& state, std::vector<std::string>& out) const override {
-    if (pattern_.regex) LOOM_TRY_VOID(replace_all(state.held, pattern_, content_));
+    if (pattern_.regex) LOOM_TRY_VOID(replace_all(state.held, pattern_, content_, kAnySize));
     out.push_back(std::move(state.held));
     return {};
   }
@@ -158,7 +172,7 @@ Result<void> metaspace_from_json(const Json& spec, std::vector<DecodeStepPtr>& s
   LOOM_TRY(auto mark, json_text(spec, "replacement", "\xE2\x96\x81"));
   LOOM_TRY(const bool legacy, json_bool(spec, "add_prefix_space", true));
   LOOM_TRY(const auto scheme, json_text(spec, "prepend_scheme", legacy ? "always" : "never"));
-  if (mark.empty()) return fail(Code::CorruptData, "decoder Metaspace: \"replacement\" is empty");
+  if (!is_one_character(mark)) return fail(Code::CorruptData, "decoder Metaspace: \"replacement\" is not one character");
   const bool prepends = scheme != "never";
   steps.push_back(token_step([mark, prepends](std::string_view token, bool first) -> Result<std::string> {
     std::string text(token);
@@ -174,14 +188,31 @@ Result<std::size_t> count_from_json(const Json& spec, std::string_view key) {
   return static_cast<std::size_t>(n);
 }
 
-// `whole`: a step before has made one text of all tokens.
-Result<void> add_steps(const Json& spec, std::vector<DecodeStepPtr>& steps, bool& whole, int depth) {
+struct Building {
+  std::vector<DecodeStepPtr>& steps;
+  bool whole = false;      // a step before has made one text of all tokens
+  std::size_t growth = 1;  // how many times as long the steps so far can make a text
+};
+
+// Decoding has no way to fail, so what could grow without bound is refused here.
+Result<void> grow(Building& b, const PatternSpec& pattern, std::string_view content) {
+  constexpr std::size_t kMost = 1024;
+  const std::size_t least = pattern.regex ? 1 : std::max<std::size_t>(pattern.literal.size(), 1);
+  const std::size_t times = (content.size() + least - 1) / least + (pattern.regex ? 1 : 0);  // a pattern may match between all bytes
+  if (times > kMost || (b.growth *= std::max<std::size_t>(times, 1)) > kMost)
+    return fail(Code::LimitExceeded, "decoder Replace: the steps together can make a text more than {} times as long", kMost);
+  return {};
+}
+
+Result<void> add_steps(const Json& spec, Building& b, int depth) {
+  std::vector<DecodeStepPtr>& steps = b.steps;
+  bool& whole = b.whole;
   LOOM_TRY(const auto type, json_text(spec, "type", ""));
   if (type == "Sequence") {
     if (depth > 32) return fail(Code::LimitExceeded, "decoder Sequence is nested deeper than 32");
     const Json* list = find(spec, "decoders");
     if (!list || !list->is_array()) return fail(Code::CorruptData, "decoder Sequence has no list \"decoders\"");
-    for (const Json& s : *list) LOOM_TRY_VOID(add_steps(s, steps, whole, depth + 1));
+    for (const Json& s : *list) LOOM_TRY_VOID(add_steps(s, b, depth + 1));
     return {};
   }
   if (type == "ByteLevel") {
@@ -202,6 +233,7 @@ Result<void> add_steps(const Json& spec, std::vector<DecodeStepPtr>& steps, bool
     const Json* pattern = find(spec, "pattern");
     LOOM_TRY(auto p, PatternSpec::from_json(pattern ? *pattern : Json(), "decoder Replace"));
     LOOM_TRY(auto content, json_text(spec, "content", ""));
+    LOOM_TRY_VOID(grow(b, p, content));
     if (whole)
       steps.push_back(std::make_unique<ReplaceWhole>(std::move(p), std::move(content)));
     else
@@ -233,7 +265,7 @@ DecodeStepPtr make_byte_fallback_decoder() {
 DecodeStepPtr make_replace_decoder(PatternSpec pattern, std::string content) {
   return token_step([pattern = std::move(pattern), content = std::move(content)](std::string_view token, bool) -> Result<std::string> {
     std::string text(token);
-    LOOM_TRY_VOID(replace_all(text, pattern, content));
+    LOOM_TRY_VOID(replace_all(text, pattern, content, kAnySize));
     return text;
   });
 }
@@ -253,8 +285,8 @@ DecodeStepPtr make_join_decoder() {
 }
 
 Result<void> decoders_from_json(const Json& spec, std::vector<DecodeStepPtr>& steps) {
-  bool whole = false;
-  return add_steps(spec, steps, whole, 0);
+  Building building{steps};
+  return add_steps(spec, building, 0);
 }
 
 }  // namespace loom::text

@@ -115,6 +115,8 @@ Result<std::unique_ptr<Model>> model_from_json(const Json& spec, bool bytes) {
 struct Surround {
   std::vector<TokenId> before, after;
 };
+constexpr std::size_t kMaxSurround = 1024;
+tl::unexpected<Error> too_many() { return fail(Code::LimitExceeded, "post_processor: more than {} tokens around the text", kMaxSurround); }
 
 Result<Surround> template_from_json(const Json& spec) {
   const Json* single = find(spec, "single");
@@ -136,6 +138,7 @@ Result<Surround> template_from_json(const Json& spec) {
       return fail(Code::CorruptData, "post_processor TemplateProcessing: no ids for \"{}\"", as_string(*name)->substr(0, 60));
     for (const Json& value : *ids) {
       LOOM_TRY(const auto id, token_id(value, "post_processor TemplateProcessing"));
+      if (out.before.size() + out.after.size() >= kMaxSurround) return too_many();
       (sequences == 0 ? out.before : out.after).push_back(id);
     }
   }
@@ -170,6 +173,7 @@ Result<void> add_post_processor(const Json& spec, Surround& around, int depth) {
   } else {
     return fail(Code::Unsupported, "post_processor \"{}\" is not known", type.substr(0, 60));
   }
+  if (around.before.size() + mine.before.size() + around.after.size() + mine.after.size() > kMaxSurround) return too_many();
   around.before.insert(around.before.begin(), mine.before.begin(), mine.before.end());
   around.after.insert(around.after.end(), mine.after.begin(), mine.after.end());
   return {};

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/tokenizer/trie.h"
 #include "text/tokenizer/vocab.h"
 
 namespace loom::text {
@@ -100,7 +101,7 @@ class UnigramModel final : public Model {
   Result<void> append_unknown(std::string_view piece, std::vector<TokenId>& ids) const;
   UnigramConfig config_;
   std::vector<double> scores_;
-  std::vector<bool> starts_, is_length_;  // two-byte prefixes and lengths that occur: cuts the search
+  Trie trie_;
   double unk_score_ = 0;
   std::array<TokenId, 256> byte_ids_{};
 };
@@ -119,6 +120,7 @@ class WordPieceModel final : public Model {
 
  private:
   WordPieceConfig config_;
+  Trie trie_;
 };
 
 }  // namespace loom::text

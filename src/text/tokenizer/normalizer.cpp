@@ -1,14 +1,22 @@
 #include "text/tokenizer/normalizer.h"
 
 #include "text/tokenizer/vocab.h"
+#include "text/unicode/text_search.h"
 
 namespace loom::text {
 namespace {
 
+tl::unexpected<Error> too_long(std::size_t limit) {
+  return fail(Code::LimitExceeded, "the normalizer makes the text longer than {} bytes, {} times what it was", limit, kMaxGrowth);
+}
+
 class FormStep final : public Normalizer {
  public:
   explicit FormStep(Form form) : form_(form) {}
-  Result<void> apply(std::string& text) const override { return text = normalize(text, form_), Result<void>(); }
+  Result<void> rewrite(std::string& text, std::size_t) const override {
+    text = normalize(text, form_);
+    return {};
+  }
 
  private:
   Form form_;
@@ -19,7 +27,7 @@ template <class F>
 class PointStep final : public Normalizer {
  public:
   explicit PointStep(F f) : f_(f) {}
-  Result<void> apply(std::string& text) const override {
+  Result<void> rewrite(std::string& text, std::size_t) const override {
     std::string out;
     out.reserve(text.size());
     for_each_code_point(text, [&](std::uint32_t c) { f_(out, c); });
@@ -38,8 +46,8 @@ NormalizerPtr point_step(F f) {
 class Sequence final : public Normalizer {
  public:
   explicit Sequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
-  Result<void> apply(std::string& text) const override {
-    for (const auto& s : steps_) LOOM_TRY_VOID(s->apply(text));
+  Result<void> rewrite(std::string& text, std::size_t limit) const override {
+    for (const auto& s : steps_) LOOM_TRY_VOID(s->run(text, limit));
     return {};
   }
 
@@ -50,8 +58,10 @@ class Sequence final : public Normalizer {
 class Prepend final : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-  Result<void> apply(std::string& text) const override {
-    if (!text.empty()) text.insert(0, prefix_);
+  Result<void> rewrite(std::string& text, std::size_t limit) const override {
+    if (text.empty()) return {};
+    if (prefix_.size() > limit) return too_long(limit);
+    text.insert(0, prefix_);
     return {};
   }
 
@@ -62,7 +72,7 @@ class Prepend final : public Normalizer {
 class Replace final : public Normalizer {
  public:
   Replace(PatternSpec pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  Result<void> apply(std::string& text) const override { return replace_all(text, pattern_, content_); }
+  Result<void> rewrite(std::string& text, std::size_t limit) const override { return replace_all(text, pattern_, content_, limit); }
 
  private:
   PatternSpec pattern_;
@@ -72,7 +82,7 @@ class Replace final : public Normalizer {
 class Strip final : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
-  Result<void> apply(std::string& text) const override {
+  Result<void> rewrite(std::string& text, std::size_t) const override {
     std::size_t begin = 0, end = text.size();
     while (left_ && begin < end) {
       const Decoded d = decode_utf8(text.data() + begin, text.data() + end);
@@ -95,7 +105,7 @@ class Strip final : public Normalizer {
 class CollapseSpaces final : public Normalizer {
  public:
   explicit CollapseSpaces(std::string space) : space_(std::move(space)) {}
-  Result<void> apply(std::string& text) const override {
+  Result<void> rewrite(std::string& text, std::size_t) const override {
     std::string out;
     bool pending = false;
     for (std::size_t i = 0; i < text.size();) {
@@ -124,7 +134,7 @@ bool is_chinese(std::uint32_t c) {
 class BertNormalizer final : public Normalizer {
  public:
   explicit BertNormalizer(BertNormalizerConfig config) : config_(config) {}
-  Result<void> apply(std::string& text) const override {
+  Result<void> rewrite(std::string& text, std::size_t) const override {
     std::string out;
     for_each_code_point(text, [&](std::uint32_t c) {
       if (config_.clean_text) {
@@ -187,6 +197,12 @@ Result<std::string> decode_base64(std::string_view text) {
 
 }  // namespace
 
+Result<void> Normalizer::run(std::string& text, std::size_t limit) const {
+  LOOM_TRY_VOID(rewrite(text, limit));
+  if (text.size() > limit) return too_long(limit);
+  return {};
+}
+
 NormalizerPtr make_prepend(std::string text) { return std::make_unique<Prepend>(std::move(text)); }
 NormalizerPtr make_replace_text(std::string from, std::string to) {
   return std::make_unique<Replace>(PatternSpec{std::move(from), nullptr}, std::move(to));
@@ -224,6 +240,8 @@ Result<PatternSpec> PatternSpec::from_json(const Json& spec, std::string_view wh
   PatternSpec out;
   if (const Json* s = find(spec, "String"); s && as_string(*s)) {
     out.literal = *as_string(*s);
+    if (out.literal.size() > kMaxLiteral)
+      return fail(Code::LimitExceeded, "{}: \"pattern\" has {} bytes, at most {} are read", where, out.literal.size(), kMaxLiteral);
     return out;
   }
   const Json* r = find(spec, "Regex");
@@ -238,7 +256,8 @@ Result<void> PatternSpec::find_all(std::string_view text, std::vector<Match>& ma
   matches.clear();
   if (!regex) {
     if (literal.empty()) return {};
-    for (std::size_t i = text.find(literal); i != std::string_view::npos; i = text.find(literal, i + literal.size()))
+    Finder finder(literal);
+    for (std::size_t i = finder.find(text); i != std::string_view::npos; i = finder.find(text, i + literal.size()))
       matches.push_back({i, i + literal.size()});
     return {};
   }
@@ -251,10 +270,11 @@ Result<void> PatternSpec::find_all(std::string_view text, std::vector<Match>& ma
   }
 }
 
-Result<void> replace_all(std::string& text, const PatternSpec& pattern, std::string_view content) {
+Result<void> replace_all(std::string& text, const PatternSpec& pattern, std::string_view content, std::size_t limit) {
   std::vector<Match> matches;
   LOOM_TRY_VOID(pattern.find_all(text, matches));
   if (matches.empty()) return {};
+  if (!content.empty() && matches.size() > limit / content.size()) return too_long(limit);
   std::string out;
   out.reserve(text.size());
   std::size_t done = 0;

@@ -13,12 +13,23 @@
 
 namespace loom::text {
 
+// A file of a few kilobytes can hold forty rules that double the text each. Published ones make at most some times the text of it.
+constexpr std::size_t kMaxGrowth = 64;
+constexpr std::size_t growth_limit(std::size_t bytes) { return bytes * kMaxGrowth + 1024; }
+
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual Result<void> apply(std::string& text) const = 0;
+  // LimitExceeded when the text would become longer than its growth_limit.
+  Result<void> apply(std::string& text) const { return run(text, growth_limit(text.size())); }
+  // The same with the limit in bytes.
+  Result<void> run(std::string& text, std::size_t limit) const;
   // `spec` is the "normalizer" of a tokenizer.json. Unsupported for an unknown type.
   static Result<std::unique_ptr<Normalizer>> from_json(const Json& spec, int depth = 0);
+
+ private:
+  // Makes at most `limit` bytes where one character can become a text of any length; other steps are measured when they are done.
+  virtual Result<void> rewrite(std::string& text, std::size_t limit) const = 0;
 };
 using NormalizerPtr = std::unique_ptr<Normalizer>;
 
@@ -38,11 +49,13 @@ Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme);
 struct PatternSpec {
   std::string literal;  // when there is no regex
   std::shared_ptr<const Regex> regex;
+  // What is sought has at most kMaxLiteral bytes.
   static Result<PatternSpec> from_json(const Json& spec, std::string_view where);
+  static constexpr std::size_t kMaxLiteral = 1024;
   // All matches in order.
   Result<void> find_all(std::string_view text, std::vector<Match>& matches) const;
 };
-Result<void> replace_all(std::string& text, const PatternSpec& pattern, std::string_view content);
+Result<void> replace_all(std::string& text, const PatternSpec& pattern, std::string_view content, std::size_t limit);
 
 // Reads of a component's members: `fallback` when the member is missing or null, CorruptData when it has another type.
 Result<bool> json_bool(const Json& spec, std::string_view key, bool fallback);

@@ -22,6 +22,7 @@ struct Tokenizer::Parts {
   std::vector<bool> special;  // by id
   std::optional<TokenId> bos, eos;
   std::size_t vocab_size = 0;
+  std::size_t longest_token = 1;  // in bytes, within bounds: some files hold a page of text as one token
 
   std::string_view text(TokenId id) const { return added_vocab.has(id) ? added_vocab.text(id) : model->vocab().text(id); }
   bool has(TokenId id) const { return id >= 0 && (added_vocab.has(id) || model->vocab().has(id)); }

@@ -184,7 +184,7 @@ Result<void> metaspace_from_json(const Json& spec, std::vector<PreTokenizerPtr>&
   LOOM_TRY(const bool legacy, json_bool(spec, "add_prefix_space", true));
   LOOM_TRY(const auto scheme, json_text(spec, "prepend_scheme", legacy ? "always" : "never"));
   LOOM_TRY(const bool split, json_bool(spec, "split", true));
-  if (replacement.empty()) return fail(Code::CorruptData, "pre_tokenizer Metaspace: \"replacement\" is empty");
+  if (!is_one_character(replacement)) return fail(Code::CorruptData, "pre_tokenizer Metaspace: \"replacement\" is not one character");
   if (scheme != "always" && scheme != "first" && scheme != "never")
     return fail(Code::Unsupported, "pre_tokenizer Metaspace: prepend_scheme \"{}\" is not known", scheme.substr(0, 60));
   steps.push_back(make_metaspace(replacement, scheme == "always", scheme == "first", split));

@@ -13,14 +13,14 @@ class Precompiled final : public Normalizer {
   Precompiled(std::vector<std::uint32_t> units, std::string replacements, bool by_grapheme)
       : units_(std::move(units)), replacements_(std::move(replacements)), by_grapheme_(by_grapheme) {}
 
-  Result<void> apply(std::string& text) const override {
+  Result<void> rewrite(std::string& text, std::size_t limit) const override {
     std::string out;
     out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size();) {
+    for (std::size_t i = 0; i < text.size() && out.size() <= limit;) {
       const std::string_view rest = std::string_view(text).substr(i);
       i += by_grapheme_ ? step_grapheme(rest, out) : step_longest(rest, out);
     }
-    text = std::move(out);
+    text = std::move(out);  // beyond the limit by one replacement at most: run() says so
     return {};
   }
 

@@ -56,14 +56,20 @@ Result<void> encode_word(const Model& model, std::string_view word, EncodeState&
   return {};
 }
 
+tl::unexpected<Error> too_many_tokens(std::size_t most) { return fail(Code::ContextFull, "the text has more than {} tokens", most); }
+
 // One stretch of normalised text between added tokens.
 Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Model& model, std::string_view text, bool at_start, EncodeState& state,
-                            std::vector<TokenId>& ids) {
+                            std::size_t max_tokens, std::vector<TokenId>& ids) {
   Words& words = state.words;
   words.text = text;
   words.at_start = at_start;
   words.spans.assign(1, {0, text.size()});
-  for (const auto& s : steps) LOOM_TRY_VOID(s->apply(words));
+  for (const auto& s : steps) {
+    LOOM_TRY_VOID(s->apply(words));
+    if (words.text.size() > growth_limit(text.size()))
+      return fail(Code::LimitExceeded, "the pre-tokenizer makes the text longer than {} bytes, {} times what it was", growth_limit(text.size()), kMaxGrowth);
+  }
   state.cache.start(words.text.size());
   const auto* glued = model.glued_to_spaces();
   for (const Span& span : words.spans) {
@@ -78,6 +84,7 @@ Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Mod
       word.remove_prefix(begin);
     }
     LOOM_TRY_VOID(encode_word(model, word, state, ids));
+    if (ids.size() > max_tokens) return too_many_tokens(max_tokens);
   }
   return {};
 }
@@ -91,6 +98,7 @@ Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
   parts->vocab_size = parts->model->vocab().size();
+  parts->longest_token = std::clamp<std::size_t>(parts->model->vocab().max_length(), 16, TokenMatcher::kMaxText);
   for (std::size_t i = 0; i < parts->added.size(); ++i) {
     const AddedToken& t = parts->added[i];
     if (t.content.empty()) continue;
@@ -116,12 +124,14 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
   const Parts& p = *parts_;
   ids.clear();
   if (text.size() >= kMaxText) return fail(Code::LimitExceeded, "a text of {} bytes, at most 2 GiB are encoded", text.size());
+  if (text.size() / p.longest_token > options.max_tokens) return too_many_tokens(options.max_tokens);
   if (options.add_special_tokens) ids = p.prefix;
   EncodeState state;
   split_at_tokens(text, p.raw_matcher, p.added, options.parse_special, state.stretches);
   for (const Stretch& outer : state.stretches) {
     if (outer.id != kNoToken) {
       ids.push_back(outer.id);
+      if (ids.size() > options.max_tokens) return too_many_tokens(options.max_tokens);
       continue;
     }
     std::string_view part = text.substr(outer.begin, outer.end - outer.begin);
@@ -144,10 +154,11 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
         continue;
       }
       const bool at_start = starts_input && inner.begin == 0;
-      LOOM_TRY_VOID(encode_stretch(p.pre_tokenizers, *p.model, part.substr(inner.begin, inner.end - inner.begin), at_start, state, ids));
+      LOOM_TRY_VOID(encode_stretch(p.pre_tokenizers, *p.model, part.substr(inner.begin, inner.end - inner.begin), at_start, state, options.max_tokens, ids));
     }
   }
   if (options.add_special_tokens) ids.insert(ids.end(), p.suffix.begin(), p.suffix.end());
+  if (ids.size() > options.max_tokens) return too_many_tokens(options.max_tokens);
   return Encoded{state.scratch.dropped_bytes};
 }
 

@@ -31,6 +31,9 @@ struct VocabSpec {
 struct EncodeOptions {
   bool add_special_tokens = true;  // what the vocabulary puts around a text (<s> and the like)
   bool parse_special = true;       // "<|im_end|>" in the text is the marker; false: it is ordinary text (texts from users)
+  // What the caller has room for: encoding stops with ContextFull once there are more, and does not begin with a text that is longer than
+  // so many of the longest token.
+  std::size_t max_tokens = static_cast<std::size_t>(-1);
 };
 struct Encoded {
   // Bytes of the text without a token, where the vocabulary has no unk either: left out, as the tokenizers package and llama.cpp

@@ -17,17 +17,13 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vec
   if (v.max_length() > kMaxPiece)
     return fail(Code::LimitExceeded, "model Unigram: a token has {} bytes, at most {} are read", v.max_length(), kMaxPiece);
   double least = std::numeric_limits<double>::infinity();
-  model->starts_.assign(65536, false);
-  model->is_length_.assign(v.max_length() + 1, false);
   for (std::size_t i = 0; i < model->scores_.size(); ++i) {
     const double s = model->scores_[i];
     if (!(s > -1e300 && s < 1e300)) return fail(Code::CorruptData, "model Unigram: the score of token {} is no finite number", i);
     least = std::min(least, s);
-    const std::string_view t = v.text(static_cast<TokenId>(i));
-    model->is_length_[t.size()] = true;
-    if (t.size() >= 2) model->starts_[static_cast<std::size_t>(static_cast<std::uint8_t>(t[0])) << 8 | static_cast<std::uint8_t>(t[1])] = true;
   }
   if (model->scores_.empty()) return fail(Code::CorruptData, "model Unigram: the vocabulary is empty");
+  LOOM_TRY(model->trie_, Trie::of(v));
   model->unk_score_ = least - 10.0;  // SentencePiece's penalty
   for (int b = 0; b < 256; ++b)
     model->byte_ids_[static_cast<std::size_t>(b)] = config.byte_fallback ? v.find(byte_token(static_cast<std::uint8_t>(b))) : kNoToken;
@@ -57,7 +53,6 @@ Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, 
   best[0] = 0;
   for (std::size_t i = 0; i < n;) {
     const std::size_t step = decode_utf8(word.data() + i, word.data() + n).length;
-    const std::size_t longest = std::min(n - i, vocab_.max_length());
     const auto offer = [&](std::size_t length, TokenId id, double score) {
       if (!(best[i] + score > best[i + length])) return;
       best[i + length] = best[i] + score;
@@ -65,11 +60,11 @@ Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, 
       scratch.back_id[i + length] = id;
     };
     bool single = false;
-    const bool more =
-        n - i >= 2 && starts_[static_cast<std::size_t>(static_cast<std::uint8_t>(word[i])) << 8 | static_cast<std::uint8_t>(word[i + 1])];
-    for (std::size_t length = 1; length <= (more ? longest : std::min<std::size_t>(longest, 1)); ++length) {
-      if (!is_length_[length]) continue;
-      const TokenId id = vocab_.find(word.substr(i, length));
+    std::uint32_t node = Trie::kRoot;
+    for (std::size_t length = 1; length <= n - i; ++length) {
+      node = trie_.next(node, static_cast<std::uint8_t>(word[i + length - 1]));
+      if (node == Trie::kNowhere) break;
+      const TokenId id = trie_.token(node);
       if (id == kNoToken) continue;
       single = single || length == step;
       offer(length, id, scores_[static_cast<std::size_t>(id)]);

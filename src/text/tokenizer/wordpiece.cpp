@@ -10,6 +10,7 @@ Result<std::unique_ptr<WordPieceModel>> WordPieceModel::create(Vocab vocab, Word
   model->vocab_ = std::move(vocab);
   model->config_ = std::move(config);
   if (model->config_.unk == kNoToken) return fail(Code::CorruptData, "model WordPiece: the unk token is not in the vocabulary");
+  LOOM_TRY(model->trie_, Trie::of(model->vocab_));
   return model;
 }
 
@@ -19,25 +20,29 @@ Result<void> WordPieceModel::encode(std::string_view word, ModelScratch& scratch
   std::size_t chars = 0;
   for_each_code_point(word, [&](std::uint32_t) { ++chars; });
   if (chars > config_.max_chars) return ids.push_back(config_.unk), Result<void>();
-  std::string& text = scratch.text;
+  const std::uint32_t inside = trie_.walk(Trie::kRoot, config_.continuing_prefix);
   const std::size_t before = ids.size();
-  std::string marked;
-  if (!config_.word_prefix.empty()) word = marked.append(config_.word_prefix).append(word);
+  if (!config_.word_prefix.empty()) {
+    scratch.text.assign(config_.word_prefix).append(word);
+    word = scratch.text;
+  }
   for (std::size_t begin = 0; begin < word.size();) {
-    text.clear();
-    if (begin > 0) text = config_.continuing_prefix;
-    const std::size_t prefix = text.size();
-    text.append(word.substr(begin, vocab_.max_length()));
     TokenId id = kNoToken;
-    for (; text.size() > prefix; text.pop_back())
-      if ((id = vocab_.find(text)) != kNoToken) break;
+    std::size_t end = begin;
+    std::uint32_t node = begin > 0 ? inside : Trie::kRoot;
+    for (std::size_t i = begin; node != Trie::kNowhere && i < word.size();) {
+      node = trie_.next(node, static_cast<std::uint8_t>(word[i++]));
+      if (node == Trie::kNowhere || trie_.token(node) == kNoToken) continue;
+      id = trie_.token(node);
+      end = i;
+    }
     if (id == kNoToken) {
       ids.resize(before);
       ids.push_back(config_.unk);
       return {};
     }
     ids.push_back(id);
-    begin += text.size() - prefix;
+    begin = end;
   }
   return {};
 }

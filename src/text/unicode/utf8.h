@@ -90,4 +90,8 @@ bool is_valid_utf8(std::string_view text);
 // Bytes at the end of `text` that a later byte could still complete to one code point: 0..3.
 std::size_t incomplete_tail(std::string_view text);
 
+inline bool is_one_character(std::string_view text) {
+  return !text.empty() && decode_utf8(text.data(), text.data() + text.size()).length == text.size();
+}
+
 }  // namespace loom::text
