@@ -306,7 +306,7 @@ Result<int> converse(Chat& chat, bool terminal) {
 Result<int> run(const Options& o, bool one_message, bool length_was_asked_for) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
+  LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model));
   if (!prompts.chat_template)
     return fail(Code::NoTemplate, "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text", o.model);

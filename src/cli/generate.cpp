@@ -106,7 +106,7 @@ void tell_end(const Options& o, const Session& session, const Generation& g, boo
 Result<int> run(const Options& o, bool length_was_asked_for) {
   LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  if (!model.tokenizer) return fail(Code::NotFound, "{}: the model brings no tokenizer", o.model);
+  LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const Prompt prompt, make_prompt(o, model, prompt_limit(*session)));
   if (o.show_prompt) return show(o, prompt);

@@ -11,6 +11,7 @@ struct GenerationFlags {
   int top_k = 0;
   float top_p = 1, min_p = 0, typical_p = 1;
   float repetition_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
+  int repeat_last_n = 64;
   std::uint64_t seed = 0;
   std::vector<std::string> stop, logit_bias;
   std::size_t logprobs = 0;
@@ -24,15 +25,18 @@ struct GenerationFlags {
     app.add_option("--top-p", top_p, "Draw from the best tokens that hold this share of the probability")->capture_default_str();
     app.add_option("--min-p", min_p, "Drop tokens below this share of the best one's probability")->capture_default_str();
     app.add_option("--typical-p", typical_p, "Locally typical sampling")->capture_default_str();
-    app.add_option("--repetition-penalty", repetition_penalty, "Divide the scores of recent tokens")->capture_default_str();
+    app.add_option("--repetition-penalty", repetition_penalty, "Divide the scores of recent tokens (--repeat-last-n)")->capture_default_str();
     app.add_option("--frequency-penalty", frequency_penalty, "Lower scores per recent occurrence")->capture_default_str();
     app.add_option("--presence-penalty", presence_penalty, "Lower scores of tokens that occurred")->capture_default_str();
-    app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; may be repeated");
+    app.add_option("--repeat-last-n", repeat_last_n, "Tokens that the three penalties look back on, the prompt included (0: none, -1: all)")
+        ->capture_default_str()
+        ->check(CLI::Range(-1, 1 << 30));
+    app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; also ID,ID:BIAS; may be repeated");
     app.add_option("--seed", seed, "Same seed, same text, on every machine")->capture_default_str()->check(whole_number());
     app.add_option("--stop", stop, "End before this text; may be repeated");
     if (reports)
       app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str()->check(whole_number());
-    app.add_flag("--ignore-eos", ignore_eos, "Do not end at the end-of-sequence token");
+    app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
   }
 
   // InvalidArgument for what only draws look at, when nothing is drawn.
@@ -55,6 +59,7 @@ struct GenerationFlags {
     o.sampling.repetition_penalty = repetition_penalty;
     o.sampling.frequency_penalty = frequency_penalty;
     o.sampling.presence_penalty = presence_penalty;
+    o.sampling.repetition_window = repeat_last_n;
     o.sampling.seed = seed;
     o.stop = stop;
     o.logprobs = logprobs;
@@ -66,7 +71,7 @@ struct GenerationFlags {
       if (end == nullptr || *end != '\0' || end == entry.c_str() + colon + 1)
         return fail(Code::InvalidArgument, "--logit-bias {}: expected ID:BIAS", entry);
       LOOM_TRY(const auto ids, parse_ids(entry.substr(0, colon)));
-      o.sampling.logit_bias.emplace_back(ids[0], bias);
+      for (const std::int32_t id : ids) o.sampling.logit_bias.emplace_back(id, bias);
     }
     return o;
   }

@@ -4,6 +4,7 @@
 
 #include "dtypes/decode.h"
 #include "io/byte_reader.h"
+#include "io/gguf/gguf_keys.h"
 #include "lm/model_config.h"
 
 namespace loom {
@@ -26,6 +27,9 @@ constexpr std::string_view kHonoured[] = {"block_count",
                                           "rope.scaling.factor",
                                           "rope.scaling.original_context_length",
                                           "rope.scaling.attn_factor",
+                                          "rope.scaling.yarn_attn_factor",
+                                          "rope.scaling.yarn_ext_factor",
+                                          "rope.scaling.yarn_log_multiplier",
                                           "rope.scaling.yarn_beta_fast",
                                           "rope.scaling.yarn_beta_slow",
                                           "expert_count",
@@ -37,40 +41,6 @@ bool contains(const std::string_view (&list)[N], std::string_view key) {
   return std::find(std::begin(list), std::end(list), key) != std::end(list);
 }
 
-// Typed reads of "<architecture>.<key>"; a missing key leaves `to` as it is, unless it is required.
-class Keys {
- public:
-  Keys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
-
-  const GgufValue* get(const char* key) const { return file_.find(prefix_ + key); }
-  Result<void> integer(const char* key, std::int64_t& to, bool required = false) const {
-    return read(key, to, required, "an integer", [](const auto& v) { return as_int(v); });
-  }
-  Result<void> number(const char* key, double& to, bool required = false) const {
-    return read(key, to, required, "a number", [](const auto& v) { return as_number(v); });
-  }
-  Result<void> text(const char* key, std::string& to, bool required = false) const {
-    return read(key, to, required, "a string", [](const auto& v) { return as_string(v); });
-  }
-  Result<void> boolean(const char* key, bool& to) const {
-    return read(key, to, false, "a bool", [](const auto& v) { return as_bool(v); });
-  }
-
- private:
-  template <class T, class Read>
-  Result<void> read(const char* key, T& to, bool required, const char* what, Read as) const {
-    const GgufValue* value = get(key);
-    if (!value && !required) return {};
-    if (!value) return fail(Code::InvalidConfig, "{}{} is missing, expected {}", prefix_, key, what);
-    const auto found = as(*value);
-    if (!found) return fail(Code::InvalidConfig, "{}{} is of type {}, expected {}", prefix_, key, name(value->type), what);
-    to = static_cast<T>(*found);
-    return {};
-  }
-  const GgufFile& file_;
-  std::string prefix_;
-};
-
 Result<void> check_keys(const GgufFile& file, const std::string& prefix) {
   for (const GgufValue& v : file.metadata()) {
     if (v.key.substr(0, prefix.size()) != prefix) continue;
@@ -81,25 +51,25 @@ Result<void> check_keys(const GgufFile& file, const std::string& prefix) {
   return {};
 }
 
-Result<void> read_sizes(const GgufFile& file, const Keys& in, ModelConfig& c) {
-  LOOM_TRY_VOID(in.integer("block_count", c.num_hidden_layers, true));
-  LOOM_TRY_VOID(in.integer("context_length", c.max_position_embeddings, true));
-  LOOM_TRY_VOID(in.integer("embedding_length", c.hidden_size, true));
-  LOOM_TRY_VOID(in.integer("feed_forward_length", c.intermediate_size, true));
-  LOOM_TRY_VOID(in.integer("attention.head_count", c.num_attention_heads, true));
+Result<void> read_sizes(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
+  LOOM_TRY_VOID(in.u32("block_count", c.num_hidden_layers, true));
+  LOOM_TRY_VOID(in.u32("context_length", c.max_position_embeddings, true));
+  LOOM_TRY_VOID(in.u32("embedding_length", c.hidden_size, true));
+  LOOM_TRY_VOID(in.u32("feed_forward_length", c.intermediate_size, true));
+  LOOM_TRY_VOID(in.u32("attention.head_count", c.num_attention_heads, true));
   if (c.num_attention_heads < 1) return fail(Code::InvalidConfig, "attention.head_count is {}, expected at least 1", c.num_attention_heads);
   c.num_key_value_heads = c.num_attention_heads;
-  LOOM_TRY_VOID(in.integer("attention.head_count_kv", c.num_key_value_heads));
+  LOOM_TRY_VOID(in.u32("attention.head_count_kv", c.num_key_value_heads));
   c.head_dim = c.hidden_size / c.num_attention_heads;
   if (!in.get("attention.key_length") && c.hidden_size % c.num_attention_heads != 0)
     return fail(Code::InvalidConfig, "embedding_length {} does not divide among {} heads", c.hidden_size, c.num_attention_heads);
-  LOOM_TRY_VOID(in.integer("attention.key_length", c.head_dim));
+  LOOM_TRY_VOID(in.u32("attention.key_length", c.head_dim));
   std::int64_t value_length = c.head_dim;
-  LOOM_TRY_VOID(in.integer("attention.value_length", value_length));
+  LOOM_TRY_VOID(in.u32("attention.value_length", value_length));
   if (value_length != c.head_dim)
     return fail(Code::Unsupported, "attention.value_length {} differs from the key length {}", value_length, c.head_dim);
   double eps = 0;
-  LOOM_TRY_VOID(in.number("attention.layer_norm_rms_epsilon", eps, true));
+  LOOM_TRY_VOID(in.f32("attention.layer_norm_rms_epsilon", eps, true));
   if (!(eps > 0) || eps > 1) return fail(Code::InvalidConfig, "attention.layer_norm_rms_epsilon is {}, expected above 0 and at most 1", eps);
   c.rms_norm_eps = static_cast<float>(eps);
 
@@ -109,17 +79,16 @@ Result<void> read_sizes(const GgufFile& file, const Keys& in, ModelConfig& c) {
   else if (const GgufValue* tokens = file.find("tokenizer.ggml.tokens"))
     c.vocab_size = static_cast<std::int64_t>(tokens->count);
   else
-    LOOM_TRY_VOID(in.integer("vocab_size", c.vocab_size, true));
+    LOOM_TRY_VOID(in.u32("vocab_size", c.vocab_size, true));
   return {};
 }
 
-Result<void> read_positions(const GgufFile& file, const Keys& in, ModelConfig& c) {
-  LOOM_TRY_VOID(in.number("rope.freq_base", c.rope_theta));
+Result<void> read_positions(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
+  LOOM_TRY_VOID(in.f32("rope.freq_base", c.rope_theta));
   std::int64_t rotary = c.head_dim;
-  LOOM_TRY_VOID(in.integer("rope.dimension_count", rotary));
-  if (rotary < 1 || rotary > c.head_dim) return fail(Code::InvalidConfig, "rope.dimension_count is {}, heads have {}", rotary, c.head_dim);
-  c.partial_rotary_factor = static_cast<double>(rotary) / static_cast<double>(c.head_dim);
-  if (c.rotary_dim() != rotary) return fail(Code::Unsupported, "rope.dimension_count {} of {} cannot be held exactly", rotary, c.head_dim);
+  LOOM_TRY_VOID(in.u32("rope.dimension_count", rotary));
+  // Of a llama file's rows of q and k nobody says how they would be interleaved then; llama.cpp refuses it too.
+  if (rotary != c.head_dim) return fail(Code::Unsupported, "rope.dimension_count is {}, expected {}, the size of a head", rotary, c.head_dim);
 
   std::string type = in.get("rope.scaling.factor") ? "linear" : "none";  // a factor alone means linear, as in llama.cpp
   LOOM_TRY_VOID(in.text("rope.scaling.type", type));
@@ -130,14 +99,22 @@ Result<void> read_positions(const GgufFile& file, const Keys& in, ModelConfig& c
     s.type = RopeScalingType::Yarn;
   else if (type != "none")
     return fail(Code::Unsupported, "rope.scaling.type \"{}\" is not supported; none, linear and yarn are", printable(type));
-  LOOM_TRY_VOID(in.number("rope.scaling.factor", s.factor, s.type != RopeScalingType::None));
+  LOOM_TRY_VOID(in.f32("rope.scaling.factor", s.factor, s.type != RopeScalingType::None));
   s.original_max_position_embeddings = s.type == RopeScalingType::Yarn ? c.max_position_embeddings : 0;
-  if (s.type == RopeScalingType::Yarn) LOOM_TRY_VOID(in.integer("rope.scaling.original_context_length", s.original_max_position_embeddings));
-  LOOM_TRY_VOID(in.number("rope.scaling.yarn_beta_fast", s.beta_fast));
-  LOOM_TRY_VOID(in.number("rope.scaling.yarn_beta_slow", s.beta_slow));
-  double attention_factor = 1;  // multiplies the default there; attention_factor of transformers replaces it
-  LOOM_TRY_VOID(in.number("rope.scaling.attn_factor", attention_factor));
-  if (attention_factor != 1) return fail(Code::Unsupported, "rope.scaling.attn_factor {}: only 1 is supported", attention_factor);
+  if (s.type == RopeScalingType::Yarn) LOOM_TRY_VOID(in.u32("rope.scaling.original_context_length", s.original_max_position_embeddings));
+  LOOM_TRY_VOID(in.f32("rope.scaling.yarn_beta_fast", s.beta_fast));
+  LOOM_TRY_VOID(in.f32("rope.scaling.yarn_beta_slow", s.beta_slow));
+  if (in.get("rope.scaling.yarn_attn_factor")) {   // where llama.cpp's converter puts attention_factor of transformers
+    if (s.type != RopeScalingType::Yarn) return fail(Code::Unsupported, "rope.scaling.yarn_attn_factor without rope.scaling.type yarn");
+    LOOM_TRY_VOID(in.f32("rope.scaling.yarn_attn_factor", s.attention_factor.emplace()));
+  }
+  // Variations of yarn, with the value at which each changes nothing; attn_factor multiplies the default where yarn_attn_factor replaces it.
+  for (const auto& [key, neutral] : {std::pair("rope.scaling.attn_factor", 1.0), std::pair("rope.scaling.yarn_ext_factor", 1.0),
+                                     std::pair("rope.scaling.yarn_log_multiplier", 0.0)}) {
+    double value = neutral;
+    LOOM_TRY_VOID(in.f32(key, value));
+    if (value != neutral) return fail(Code::Unsupported, "{} is {}: only {} is supported", key, value, neutral);
+  }
 
   if (const GgufTensor* factors = file.tensor("rope_freqs.weight")) {
     if (factors->dtype != DType::float32 || factors->rank != 1 || s.type != RopeScalingType::None)
@@ -145,7 +122,7 @@ Result<void> read_positions(const GgufFile& file, const Keys& in, ModelConfig& c
     c.rope_freq_factors.resize(factors->dims[0]);
     decode_to_float(DType::float32, factors->bytes.data(), c.rope_freq_factors.data(), factors->dims[0]);
   }
-  LOOM_TRY_VOID(in.integer("attention.sliding_window", c.sliding_window));
+  LOOM_TRY_VOID(in.u32("attention.sliding_window", c.sliding_window));
   if (c.sliding_window > 0 && c.architecture != "llama")
     return fail(Code::Unsupported, "attention.sliding_window: which layers of {} slide is not in the file", c.architecture);
   if (c.sliding_window > 0 && c.num_hidden_layers > 0 && c.num_hidden_layers <= 4096)
@@ -153,26 +130,26 @@ Result<void> read_positions(const GgufFile& file, const Keys& in, ModelConfig& c
   return {};
 }
 
-Result<void> read_options(const GgufFile& file, const Keys& in, ModelConfig& c) {
+Result<void> read_options(const GgufFile& file, const GgufKeys& in, ModelConfig& c) {
   std::int64_t experts = 0;
-  LOOM_TRY_VOID(in.integer("expert_count", experts));
+  LOOM_TRY_VOID(in.u32("expert_count", experts));
   if (experts != 0) return fail(Code::Unsupported, "expert_count is {}: mixtures of experts are not supported", experts);
   bool causal = true;
   LOOM_TRY_VOID(in.boolean("attention.causal", causal));
   if (!causal) return fail(Code::Unsupported, "attention.causal is false: only causal models are supported");
   const bool has_tensors = !file.tensors().empty();
   c.tie_word_embeddings = has_tensors && !file.tensor("output.weight");
-  c.qkv_bias = has_tensors ? file.tensor("blk.0.attn_q.bias") != nullptr : c.architecture == "qwen2";
+  c.qkv_bias = c.architecture == "qwen2" || file.tensor("blk.0.attn_q.bias") != nullptr;
   c.o_bias = file.tensor("blk.0.attn_output.bias") != nullptr;
   c.mlp_bias = file.tensor("blk.0.ffn_gate.bias") != nullptr;
-  c.qk_norm = has_tensors ? file.tensor("blk.0.attn_q_norm.weight") != nullptr : c.architecture == "qwen3";
+  c.qk_norm = c.architecture == "qwen3";   // always there, and in no other family
 
-  const Keys tokenizer(file, "tokenizer.ggml.");
-  LOOM_TRY_VOID(tokenizer.integer("bos_token_id", c.bos_token_id));
-  LOOM_TRY_VOID(tokenizer.integer("padding_token_id", c.pad_token_id));
+  const GgufKeys tokenizer(file, "tokenizer.ggml.");
+  LOOM_TRY_VOID(tokenizer.u32("bos_token_id", c.bos_token_id));
+  LOOM_TRY_VOID(tokenizer.u32("padding_token_id", c.pad_token_id));
   for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
     std::int64_t id = -1;
-    LOOM_TRY_VOID(tokenizer.integer(key, id));
+    LOOM_TRY_VOID(tokenizer.u32(key, id));
     if (id >= 0) c.eos_token_ids.push_back(id);
   }
   std::sort(c.eos_token_ids.begin(), c.eos_token_ids.end());
@@ -184,7 +161,7 @@ Result<void> read_options(const GgufFile& file, const Keys& in, ModelConfig& c) 
 
 Result<ModelConfig> config_from_gguf(const GgufFile& file) {
   ModelConfig c;
-  const Keys general(file, "");
+  const GgufKeys general(file);
   LOOM_TRY_VOID(general.text("general.architecture", c.architecture, true));
   if (c.architecture != "llama" && c.architecture != "qwen2" && c.architecture != "qwen3")
     return fail(Code::Unsupported, "general.architecture \"{}\" is not supported; supported are llama (Mistral too), qwen2, qwen3",
@@ -193,10 +170,10 @@ Result<ModelConfig> config_from_gguf(const GgufFile& file) {
   LOOM_TRY_VOID(general.text("general.type", type));
   if (type != "model") return fail(Code::Unsupported, "general.type is \"{}\", expected \"model\"", printable(type));
   std::int64_t parts = 1;
-  LOOM_TRY_VOID(general.integer("split.count", parts));
+  LOOM_TRY_VOID(general.u16("split.count", parts));
   if (parts > 1) return fail(Code::Unsupported, "split.count is {}: a model in several GGUF files is not supported, join it first", parts);
   const std::string prefix = c.architecture + ".";
-  const Keys in(file, prefix);
+  const GgufKeys in(file, prefix);
   LOOM_TRY_VOID(check_keys(file, prefix));
   LOOM_TRY_VOID(read_sizes(file, in, c));
   LOOM_TRY_VOID(read_positions(file, in, c));

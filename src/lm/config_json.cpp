@@ -12,6 +12,24 @@ namespace {
 
 constexpr const char* kSupported = "llama, mistral, qwen2, qwen3, bitnet";
 
+// What transformers' configuration classes take where a config.json says nothing.
+struct Family {
+  std::string_view type, model_class;
+  std::int64_t num_key_value_heads;   // 0: as many as heads
+  std::int64_t sliding_window;        // -1: the family has none
+  bool slides_by_layer;               // use_sliding_window, max_window_layers and layer_types choose; otherwise every layer slides
+  double rms_norm_eps, rope_theta;
+  std::int64_t bos_token_id, eos_token_id;   // -1: none
+  const char* hidden_act;
+};
+constexpr Family kFamilies[] = {
+    {"llama", "LlamaForCausalLM", 0, -1, false, 1e-6, 10000, 1, 2, "silu"},
+    {"mistral", "MistralForCausalLM", 8, 4096, false, 1e-6, 10000, 1, 2, "silu"},
+    {"qwen2", "Qwen2ForCausalLM", 32, 4096, true, 1e-6, 10000, -1, -1, "silu"},
+    {"qwen3", "Qwen3ForCausalLM", 32, 4096, true, 1e-6, 10000, -1, -1, "silu"},
+    {"bitnet", "BitNetForCausalLM", 5, -1, false, 1e-5, 500000, 128000, 128001, "relu2"},
+};
+
 // Honoured below.
 constexpr std::string_view kHonoured[] = {"model_type",
                                           "architectures",
@@ -46,6 +64,14 @@ constexpr std::string_view kIgnorable[] = {"torch_dtype",
                                            "transformers_version",
                                            "_name_or_path",
                                            "name_or_path",
+                                           "_model_name_or_path",
+                                           "_commit_hash",
+                                           "model_max_length",
+                                           "max_sequence_length",
+                                           "use_flash_attention",
+                                           "use_flash_attention_2",
+                                           "use_flash_attn",
+                                           "gradient_checkpointing",
                                            "use_cache",
                                            "initializer_range",
                                            "pretraining_tp",
@@ -102,15 +128,19 @@ constexpr std::string_view kIgnorable[] = {"torch_dtype",
                                            "unk_token_id"};
 
 // Options that are off: other values change numbers.
-constexpr std::string_view kMustBeOff[] = {"is_decoder",       "is_encoder_decoder", "add_cross_attention",        "tie_encoder_decoder",
-                                           "rope_interleaved", "pruned_heads",       "cross_attention_hidden_size"};
+constexpr std::string_view kMustBeOff[] = {"is_decoder",       "is_encoder_decoder", "add_cross_attention",         "tie_encoder_decoder",
+                                           "rope_interleaved", "pruned_heads",       "cross_attention_hidden_size", "use_mrope",
+                                           "bias",             "use_qk_norm",        "num_experts"};
+constexpr std::string_view kMustBeOn[] = {"is_causal"};
 
 template <std::size_t N>
 bool contains(const std::string_view (&list)[N], std::string_view key) {
   return std::find(std::begin(list), std::end(list), key) != std::end(list);
 }
 
-bool is_off(const Json& value) { return value.is_null() || as_bool(value) == false || ((value.is_object() || value.is_array()) && value.empty()); }
+bool is_off(const Json& value) {
+  return value.is_null() || as_bool(value) == false || value == Json(0) || ((value.is_object() || value.is_array()) && value.empty());
+}
 
 // The published BitNet folder names Python files of its own, which define what transformers has by the same names.
 bool names_bitnet_classes(const Json& auto_map) {
@@ -133,9 +163,11 @@ Result<void> check_keys(const Json& config, const std::string& type) {
     if (key == "quantization_config" || key == "auto_map")
       return fail(Code::Unsupported, "/{}: {} is not supported", key,
                   key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
-    if (!contains(kMustBeOff, key))
+    const bool must_be_on = contains(kMustBeOn, key);
+    if (!must_be_on && !contains(kMustBeOff, key))
       return fail(Code::UnknownKey, "/{}: an unknown key; it might change results, so the model is refused", printable(key));
-    if (!is_off(value)) return fail(Code::Unsupported, "/{}: this option is not supported", key);
+    if (must_be_on ? as_bool(value) != true : !is_off(value))
+      return fail(Code::Unsupported, "/{} is {}: this option is not supported", key, printable(dump_json(value)));
   }
   return {};
 }
@@ -177,17 +209,11 @@ class Fields {
   std::string place_;
 };
 
-Result<void> check_architecture(const Json& config, const std::string& type) {
+Result<void> check_architecture(const Json& config, const Family& family) {
   const Json* list = find(config, "architectures");
   if (!list || list->is_null()) return {};
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kClasses = {{{"llama", "LlamaForCausalLM"},
-                                                                                       {"mistral", "MistralForCausalLM"},
-                                                                                       {"qwen2", "Qwen2ForCausalLM"},
-                                                                                       {"qwen3", "Qwen3ForCausalLM"},
-                                                                                       {"bitnet", "BitNetForCausalLM"}}};
-  const auto wanted = std::find_if(kClasses.begin(), kClasses.end(), [&](const auto& c) { return c.first == type; })->second;
-  if (!list->is_array() || list->size() != 1 || !as_string((*list)[0]) || *as_string((*list)[0]) != wanted)
-    return fail(Code::Unsupported, "/architectures is {}, expected [\"{}\"]", printable(dump_json(*list)), wanted);
+  if (!list->is_array() || list->size() != 1 || !as_string((*list)[0]) || *as_string((*list)[0]) != family.model_class)
+    return fail(Code::Unsupported, "/architectures is {}, expected [\"{}\"]", printable(dump_json(*list)), family.model_class);
   return {};
 }
 
@@ -238,34 +264,47 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
   if (older && !newer) LOOM_TRY_VOID(read_rope(*older, "/rope_scaling", c));
   if ((in.get("rope_theta") && c.rope_theta != top_theta) || (in.get("partial_rotary_factor") && c.partial_rotary_factor != top_partial))
     return fail(Code::InvalidConfig, "/rope_theta or /partial_rotary_factor stands in two places with two values");
+  // transformers ignores it in these families, or fails.
+  if (c.partial_rotary_factor != 1)
+    return fail(Code::Unsupported, "/partial_rotary_factor is {}: models of type {} turn whole heads", c.partial_rotary_factor, c.architecture);
   return {};
 }
 
-Result<void> read_window(const Fields& in, ModelConfig& c) {
-  LOOM_TRY_VOID(in.integer("sliding_window", c.sliding_window));
-  const bool is_qwen = c.architecture == "qwen2" || c.architecture == "qwen3";
-  if ((c.architecture == "llama" || c.architecture == "bitnet") && c.sliding_window != 0)
-    return fail(Code::Unsupported, "/sliding_window: models of type {} have none", c.architecture);
-  bool use = !is_qwen;
-  LOOM_TRY_VOID(in.boolean("use_sliding_window", use));
-  std::int64_t first = is_qwen ? 28 : 0;  // transformers' default of max_window_layers
-  LOOM_TRY_VOID(in.integer("max_window_layers", first));
-  if (!use) c.sliding_window = 0;
+Result<void> read_window(const Json& config, const Fields& in, const Family& family, ModelConfig& c) {
+  const Json* const given = find(config, "sliding_window");
+  if (family.sliding_window < 0) {
+    if (given && !is_off(*given)) return fail(Code::Unsupported, "/sliding_window: models of type {} have none", c.architecture);
+  } else if (!given) {
+    c.sliding_window = family.sliding_window;
+  } else if (!given->is_null()) {   // null: none
+    LOOM_TRY_VOID(in.integer("sliding_window", c.sliding_window));
+    if (c.sliding_window < 1) return fail(Code::InvalidConfig, "/sliding_window is {}, expected at least 1 or null", c.sliding_window);
+  }
+  std::int64_t first = 0;
+  if (family.slides_by_layer) {   // the others have no such keys, and transformers ignores them there
+    bool use = false;
+    first = 28;
+    LOOM_TRY_VOID(in.boolean("use_sliding_window", use));
+    LOOM_TRY_VOID(in.integer("max_window_layers", first));
+    if (!use) c.sliding_window = 0;
+  }
   const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
-  const Json* types = in.get("layer_types");
-  if (types) {
+  for (std::size_t i = 0; i < layers; ++i) c.layer_slides.push_back(static_cast<std::int64_t>(i) >= first);
+  if (const Json* types = in.get("layer_types")) {
     if (!types->is_array() || types->size() != layers) return fail(Code::InvalidConfig, "/layer_types: expected a list of {} names", layers);
-    for (const Json& t : *types) {
+    for (std::size_t i = 0; i < layers; ++i) {
+      const Json& t = (*types)[i];
       const std::string* kind = as_string(t);
       if (!kind || (*kind != "full_attention" && *kind != "sliding_attention"))
         return fail(Code::Unsupported, "/layer_types: {} is not supported; full_attention and sliding_attention are", printable(dump_json(t)));
-      c.layer_slides.push_back(*kind == "sliding_attention");
+      const bool slides = *kind == "sliding_attention";
+      if (slides && c.sliding_window == 0) return fail(Code::InvalidConfig, "/layer_types has sliding layers, but no sliding_window is in use");
+      if (!family.slides_by_layer && slides != (c.sliding_window > 0))
+        return fail(Code::Unsupported, "/layer_types: the layers of a {} model are all of one kind", c.architecture);
+      c.layer_slides[i] = slides;
     }
-  } else {
-    for (std::size_t i = 0; i < layers; ++i) c.layer_slides.push_back(!is_qwen || static_cast<std::int64_t>(i) >= first);
   }
   const bool any = std::find(c.layer_slides.begin(), c.layer_slides.end(), 1) != c.layer_slides.end();
-  if (types && any && c.sliding_window == 0) return fail(Code::InvalidConfig, "/layer_types has sliding layers, but no sliding_window is in use");
   if (c.sliding_window == 0 || !any) c.sliding_window = 0, c.layer_slides.clear();
   return {};
 }
@@ -328,7 +367,32 @@ void sort_unique(std::vector<std::int64_t>& ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
-Result<void> read_sizes(const Fields& in, ModelConfig& c) {
+// One id, also as a list of one.
+Result<void> read_token_id(const Fields& in, const char* key, std::int64_t& to) {
+  const Json* value = in.get(key);
+  if (!value) return {};
+  if (value->is_array() && value->size() == 1) value = &(*value)[0];
+  const auto id = value->is_number_integer() ? as_int(*value) : std::nullopt;
+  if (!id) return fail(Code::InvalidConfig, "/{} is {}, expected an id", key, printable(dump_json(*value)));
+  to = *id;
+  return {};
+}
+
+Result<void> read_token_ids(const Json& config, const Fields& in, const Family& family, ModelConfig& c) {
+  // A default of the class, where the vocabulary has it; null means none.
+  const auto by_default = [&](const char* key, std::int64_t id) { return find(config, key) || id >= c.vocab_size ? -1 : id; };
+  c.bos_token_id = by_default("bos_token_id", family.bos_token_id);
+  LOOM_TRY_VOID(read_token_id(in, "bos_token_id", c.bos_token_id));
+  LOOM_TRY_VOID(read_token_id(in, "pad_token_id", c.pad_token_id));
+  if (const std::int64_t eos = by_default("eos_token_id", family.eos_token_id); eos >= 0) c.eos_token_ids = {eos};
+  if (const Json* eos = in.get("eos_token_id")) {
+    LOOM_TRY(c.eos_token_ids, token_ids(*eos, "/eos_token_id"));
+    sort_unique(c.eos_token_ids);
+  }
+  return {};
+}
+
+Result<void> read_sizes(const Json& config, const Fields& in, const Family& family, ModelConfig& c) {
   LOOM_TRY_VOID(in.integer("hidden_size", c.hidden_size, true));
   LOOM_TRY_VOID(in.integer("intermediate_size", c.intermediate_size, true));
   LOOM_TRY_VOID(in.integer("num_hidden_layers", c.num_hidden_layers, true));
@@ -338,13 +402,14 @@ Result<void> read_sizes(const Fields& in, ModelConfig& c) {
   if (c.num_hidden_layers < 1 || c.num_hidden_layers > 4096)
     return fail(Code::InvalidConfig, "/num_hidden_layers is {}, expected 1 to 4096", c.num_hidden_layers);
   if (c.num_attention_heads < 1) return fail(Code::InvalidConfig, "/num_attention_heads is {}, expected at least 1", c.num_attention_heads);
-  c.num_key_value_heads = c.num_attention_heads;  // the first Llama configs do not name them
-  LOOM_TRY_VOID(in.integer("num_key_value_heads", c.num_key_value_heads, c.architecture != "llama"));
+  const bool by_default = family.num_key_value_heads > 0 && !find(config, "num_key_value_heads");
+  c.num_key_value_heads = by_default ? family.num_key_value_heads : c.num_attention_heads;
+  LOOM_TRY_VOID(in.integer("num_key_value_heads", c.num_key_value_heads));
   c.head_dim = c.architecture == "qwen3" ? 128 : c.hidden_size / c.num_attention_heads;
   if (c.architecture != "qwen3" && !in.get("head_dim") && c.hidden_size % c.num_attention_heads != 0)
     return fail(Code::InvalidConfig, "/hidden_size {} does not divide among {} heads", c.hidden_size, c.num_attention_heads);
   LOOM_TRY_VOID(in.integer("head_dim", c.head_dim));
-  double eps = 1e-6;
+  double eps = family.rms_norm_eps;
   LOOM_TRY_VOID(in.number("rms_norm_eps", eps));
   if (!(eps > 0) || eps > 1) return fail(Code::InvalidConfig, "/rms_norm_eps is {}, expected above 0 and at most 1", eps);
   c.rms_norm_eps = static_cast<float>(eps);
@@ -358,25 +423,21 @@ Result<ModelConfig> config_from_json(const Json& config) {
   const Fields in(config, "");
   ModelConfig c;
   LOOM_TRY_VOID(in.text("model_type", c.architecture, true));
-  const bool is_bitnet = c.architecture == "bitnet";
-  if (c.architecture != "llama" && c.architecture != "mistral" && c.architecture != "qwen2" && c.architecture != "qwen3" && !is_bitnet)
+  const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return f.type == c.architecture; });
+  if (family == std::end(kFamilies))
     return fail(Code::Unsupported, "/model_type \"{}\" is not supported; supported are {}", printable(c.architecture), kSupported);
-  LOOM_TRY_VOID(check_architecture(config, c.architecture));
+  LOOM_TRY_VOID(check_architecture(config, *family));
   LOOM_TRY_VOID(check_keys(config, c.architecture));
-  if (is_bitnet) c.hidden_act = "relu2", c.rope_theta = 500000;  // where its config says nothing
-  LOOM_TRY_VOID(read_sizes(in, c));
+  c.hidden_act = family->hidden_act, c.rope_theta = family->rope_theta;
+  LOOM_TRY_VOID(read_sizes(config, in, *family, c));
   LOOM_TRY_VOID(read_positions(in, c));
-  LOOM_TRY_VOID(read_window(in, c));
+  LOOM_TRY_VOID(read_window(config, in, *family, c));
   LOOM_TRY_VOID(read_biases(in, c));
   if (const Json* quantization = in.get("quantization_config")) LOOM_TRY_VOID(read_ternary(*quantization, c));
   LOOM_TRY_VOID(in.boolean("tie_word_embeddings", c.tie_word_embeddings));
   LOOM_TRY_VOID(in.text("hidden_act", c.hidden_act));
-  LOOM_TRY_VOID(in.integer("bos_token_id", c.bos_token_id));
-  LOOM_TRY_VOID(in.integer("pad_token_id", c.pad_token_id));
-  if (const Json* eos = in.get("eos_token_id")) {
-    LOOM_TRY(c.eos_token_ids, token_ids(*eos, "/eos_token_id"));
-    sort_unique(c.eos_token_ids);
-  }
+  if (c.hidden_act == "swish") c.hidden_act = "silu";   // two names of one function
+  LOOM_TRY_VOID(read_token_ids(config, in, *family, c));
   LOOM_TRY_VOID(check(c));
   return c;
 }

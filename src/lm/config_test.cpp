@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "io/gguf/gguf_writer.h"
 #include "lm/model_config.h"
@@ -167,8 +168,70 @@ TEST(ModelConfig, F_53_rope_scaling_types) {
         R"({"type":"linear","factor":"2"})", R"({"type":"linear","factor":2,"mscale":1})", R"({"rope_type":"llama3","factor":8})", "[1]", "3"})
     EXPECT_FALSE(read(with(kSmolLm2, "rope_scaling", bad))) << bad;
   EXPECT_FALSE(read(with(kSmolLm2, "rope_parameters", R"({"rope_theta":5,"rope_type":"default"})"))) << "two values of rope_theta";
-  EXPECT_FALSE(read(with(kSmolLm2, "partial_rotary_factor", "0.01")));
-  EXPECT_EQ(read(with(kSmolLm2, "partial_rotary_factor", "0.5"))->rotary_dim(), 32);
+}
+
+// transformers 5 ignores it in all of these families with the default rope, and fails with others.
+TEST(ModelConfig, F_54_partial_rotary_factors_are_refused) {
+  for (const std::string_view config : {kSmolLm2, kMistral, kQwen25, kQwen3, kBitnet}) {
+    EXPECT_EQ(read(with(config, "partial_rotary_factor", "0.5")).error().code, Code::Unsupported);
+    EXPECT_EQ(read(with(config, "partial_rotary_factor", "1.0"))->partial_rotary_factor, 1.0);
+  }
+  EXPECT_EQ(read(with(kSmolLm2Version5, "rope_parameters", R"({"rope_theta":100000,"rope_type":"default","partial_rotary_factor":0.5})")).error().code,
+            Code::Unsupported);
+  EXPECT_EQ(read(with(kQwen25, "rope_scaling", R"({"type":"linear","factor":2,"partial_rotary_factor":0.5})")).error().code, Code::Unsupported);
+}
+
+// What the classes of transformers 5.23 take where a config.json says nothing.
+TEST(ModelConfig, F_53_defaults_are_those_of_the_family) {
+  EXPECT_EQ(read(without(kMistral, "sliding_window"))->window_of_layer(31), 4096);
+  EXPECT_EQ(read(with(kMistral, "sliding_window", "null"))->window_of_layer(0), 0);
+  EXPECT_EQ(read(with(kMistral, "sliding_window", "0")).error().code, Code::InvalidConfig);
+  EXPECT_EQ(read(with(kMistral, "use_sliding_window", "false"))->window_of_layer(0), 4096);  // no switch of this family
+  EXPECT_EQ(read(with(kMistral, "max_window_layers", "40"))->window_of_layer(0), 4096);
+  EXPECT_EQ(read(without(without(kMistral, "num_key_value_heads"), "sliding_window"))->num_key_value_heads, 8);
+  const std::string full = "[" + [] {
+    std::string list;
+    for (int i = 0; i < 32; ++i) list += i ? ",\"full_attention\"" : "\"full_attention\"";
+    return list;
+  }() + "]";
+  EXPECT_EQ(read(with(kMistral, "layer_types", full)).error().code, Code::Unsupported);  // transformers ignores the list in this family
+  EXPECT_EQ(read(with(with(kMistral, "sliding_window", "null"), "layer_types", full))->window_of_layer(0), 0);
+
+  const std::string sliding = with(with(kQwen25, "use_sliding_window", "true"), "max_window_layers", "20");
+  EXPECT_EQ(read(without(sliding, "sliding_window"))->window_of_layer(20), 4096);
+  EXPECT_EQ(read(without(sliding, "sliding_window"))->window_of_layer(19), 0);
+  EXPECT_EQ(read(with(sliding, "sliding_window", "null"))->window_of_layer(23), 0);
+  EXPECT_EQ(read(without(without(kQwen25, "use_sliding_window"), "sliding_window"))->window_of_layer(23), 0);
+
+  EXPECT_EQ(read(without(with(kQwen25, "num_attention_heads", "32"), "num_key_value_heads"))->num_key_value_heads, 32);
+  EXPECT_FALSE(read(without(kQwen25, "num_key_value_heads")));   // 14 heads do not divide among 32
+  EXPECT_EQ(read(with(kQwen25, "num_key_value_heads", "null"))->num_key_value_heads, 14);
+  EXPECT_EQ(read(without(with(kQwen3, "num_attention_heads", "64"), "num_key_value_heads"))->num_key_value_heads, 32);
+  EXPECT_EQ(read(without(kLlama31, "num_key_value_heads"))->num_key_value_heads, 32);
+  EXPECT_EQ(read(without(kBitnet, "num_key_value_heads"))->num_key_value_heads, 5);
+  EXPECT_EQ(read(without(kBitnet, "rms_norm_eps"))->rms_norm_eps, 1e-5f);
+  EXPECT_EQ(read(without(kSmolLm2, "rms_norm_eps"))->rms_norm_eps, 1e-6f);
+  EXPECT_EQ(read(without(without(kMistral, "eos_token_id"), "bos_token_id"))->eos_token_ids, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(read(without(kMistral, "bos_token_id"))->bos_token_id, 1);
+  EXPECT_TRUE(read(without(kQwen25, "eos_token_id"))->eos_token_ids.empty());
+}
+
+TEST(ModelConfig, F_53_keys_that_change_nothing_are_read) {
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"use_mrope", "false"}, {"_model_name_or_path", "\"x\""}, {"max_sequence_length", "2048"}, {"bias", "false"}, {"is_causal", "true"},
+           {"model_max_length", "4096"}, {"num_experts", "0"}, {"use_qk_norm", "false"}, {"use_flash_attention", "true"}, {"hidden_act", "\"swish\""},
+           {"bos_token_id", "[1]"}, {"pad_token_id", "[0]"}, {"gradient_checkpointing", "true"}, {"_commit_hash", "null"}}) {
+    const auto c = read(with(kSmolLm2, key.c_str(), value));
+    ASSERT_TRUE(c) << c.error().message;
+    EXPECT_EQ(c->hidden_act, "silu");
+    EXPECT_EQ(c->bos_token_id, 1);
+  }
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"use_mrope", "true"}, {"bias", "true"}, {"is_causal", "false"}, {"num_experts", "8"},
+                                                                     {"use_qk_norm", "true"}, {"hidden_act", "\"gelu\""}, {"bos_token_id", "[1,2]"},
+                                                                     {"is_causal", "3"}})
+    EXPECT_FALSE(read(with(kSmolLm2, key.c_str(), value))) << key << " " << value;
+  // As published: Qwen/Qwen2.5-0.5B.
+  EXPECT_TRUE(read(with(with(kQwen25, "use_mrope", "false"), "max_window_layers", "24")));
 }
 
 TEST(ModelConfig, F_54_refuses_by_name) {
@@ -292,28 +355,50 @@ Result<ModelConfig> read(const GgufWriter& w, const ModelConfig* tensors_of = nu
   return config_from_gguf(file);
 }
 
-TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
+ModelConfig tiny_config(const std::string& architecture) {
   ModelConfig c;
+  c.architecture = architecture;
   c.hidden_size = 64, c.intermediate_size = 96, c.num_hidden_layers = 2, c.num_attention_heads = 4, c.num_key_value_heads = 2;
   c.head_dim = 16, c.vocab_size = 10, c.max_position_embeddings = 128;
+  c.qkv_bias = architecture == "qwen2", c.qk_norm = architecture == "qwen3";
+  return c;
+}
+
+TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
   for (const bool on : {false, true}) {
-    c.qkv_bias = c.o_bias = c.mlp_bias = c.qk_norm = c.tie_word_embeddings = on;
-    if (on) c.rope_freq_factors.assign(8, 1.0f);
     for (const char* architecture : {"llama", "qwen2", "qwen3"}) {
+      ModelConfig c = tiny_config(architecture);
+      c.qkv_bias = c.qkv_bias || on;
+      c.o_bias = c.mlp_bias = c.tie_word_embeddings = on;
+      if (on) c.rope_freq_factors.assign(8, 1.0f);
       const auto got = read(tiny(architecture), &c);
       ASSERT_TRUE(got) << got.error().message;
       EXPECT_EQ(got->vocab_size, 10);
       EXPECT_EQ(got->head_dim, 16);
-      EXPECT_EQ(got->qkv_bias, on);
+      EXPECT_EQ(got->qkv_bias, c.qkv_bias);
       EXPECT_EQ(got->o_bias, on);
       EXPECT_EQ(got->mlp_bias, on);
-      EXPECT_EQ(got->qk_norm, on);
+      EXPECT_EQ(got->qk_norm, c.qk_norm);
       EXPECT_EQ(got->tie_word_embeddings, on);
       EXPECT_EQ(got->rope_freq_factors, c.rope_freq_factors);
       EXPECT_EQ(got->eos_token_ids, (std::vector<std::int64_t>{1, 3}));
       EXPECT_EQ(expected_tensors(*got), expected_tensors(c));
     }
   }
+}
+
+// llama.cpp has such norms in qwen3 alone, and always; the biases of qwen2 too.
+TEST(ModelConfig, F_54_gguf_tensors_that_belong_to_a_family) {
+  for (const char* architecture : {"llama", "qwen2", "qwen3"}) {
+    ModelConfig c = tiny_config(architecture);
+    c.qk_norm = !c.qk_norm;
+    const auto got = read(tiny(architecture), &c);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_NE(expected_tensors(*got), expected_tensors(c)) << architecture;   // build_decoder() refuses it
+  }
+  ModelConfig c = tiny_config("qwen2");
+  c.qkv_bias = false;
+  EXPECT_TRUE(read(tiny("qwen2"), &c)->qkv_bias);
 }
 
 TEST(ModelConfig, F_54_gguf_refusals) {
@@ -341,12 +426,32 @@ TEST(ModelConfig, F_54_gguf_refusals) {
   EXPECT_EQ(set("llama.attention.head_count", std::uint32_t{0}), Code::InvalidConfig);
   EXPECT_EQ(set("llama.block_count", std::int64_t{-1}), Code::InvalidConfig);
   EXPECT_EQ(set("llama.block_count", std::uint64_t{1} << 63), Code::InvalidConfig);
-  EXPECT_EQ(set("llama.rope.dimension_count", std::uint32_t{17}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.rope.dimension_count", std::uint32_t{16}), Code{});
+  for (const std::uint32_t other : {0u, 8u, 15u, 17u}) EXPECT_EQ(set("llama.rope.dimension_count", other), Code::Unsupported) << other;
   EXPECT_EQ(set("llama.rope.scaling.type", "longrope"), Code::Unsupported);
   EXPECT_EQ(set("llama.rope.scaling.type", "linear"), Code::InvalidConfig);  // without its factor
   EXPECT_EQ(set("llama.rope.scaling.factor", 2.0f), Code{});
   EXPECT_EQ(set("llama.rope.scaling.attn_factor", 2.0f), Code::Unsupported);
+  EXPECT_EQ(set("llama.rope.scaling.attn_factor", 1.0f), Code{});
+  EXPECT_EQ(set("llama.rope.scaling.yarn_attn_factor", 1.0f), Code::Unsupported);  // without yarn
+  EXPECT_EQ(set("llama.rope.scaling.yarn_ext_factor", 1.0f), Code{});
+  EXPECT_EQ(set("llama.rope.scaling.yarn_ext_factor", 0.5f), Code::Unsupported);
+  EXPECT_EQ(set("llama.rope.scaling.yarn_log_multiplier", 0.0f), Code{});
+  EXPECT_EQ(set("llama.rope.scaling.yarn_log_multiplier", 0.1f), Code::Unsupported);
+  GgufWriter yarn = base;
+  yarn.set("llama.rope.scaling.type", "yarn"), yarn.set("llama.rope.scaling.factor", 4.0f), yarn.set("llama.rope.scaling.yarn_attn_factor", 1.5f);
+  EXPECT_EQ(read(yarn)->rope_scaling.attention_factor, 1.5);
+  yarn.set("llama.rope.scaling.yarn_attn_factor", 0.0f);
+  EXPECT_EQ(code(yarn), Code::InvalidConfig);
   EXPECT_EQ(set("llama.attention.layer_norm_rms_epsilon", 0.0f), Code::InvalidConfig);
+  // The bits of a float under another type would be another number.
+  EXPECT_EQ(set("llama.rope.freq_base", std::int32_t{1176256512}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.rope.freq_base", std::uint32_t{10000}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.rope.freq_base", 10000.0), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.block_count", std::int32_t{2}), Code::InvalidConfig);
+  EXPECT_EQ(set("llama.attention.layer_norm_rms_epsilon", 1e-6), Code::InvalidConfig);
+  EXPECT_EQ(set("split.count", std::uint32_t{1}), Code::InvalidConfig);
+  EXPECT_EQ(set("tokenizer.ggml.eos_token_id", std::int32_t{3}), Code::InvalidConfig);
   for (const char* vocab : {"bert-bge", "gemma-4", "gpt-2", "phi-3"}) {
     const auto file = GgufFile::open(data_path(fmt::format("vocabs/{}.gguf", vocab)));
     ASSERT_TRUE(file) << file.error().message;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "core/checked.h"
 #include "dtypes/float16.h"
@@ -30,11 +31,40 @@ Result<std::vector<float>> decode_vector(const SourceTensor& t) {
   return out;
 }
 
-Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelPool> pool) {
-  LOOM_TRY(const std::size_t count, checked_mul(from.rows(), from.cols()));
-  std::vector<float> values(count);
-  for (std::size_t r = 0; r < from.rows(); ++r) from.decode_row(r, values.data() + r * from.cols());
-  return Matrix::from_floats(dtype, values, from.rows(), from.cols(), std::move(pool));
+// In slices of rows, so that loading ends soon when it is cancelled, and no matrix is held as f32 in whole; where one scale covers the tensor the
+// slice is all of it.
+Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelPool> pool, const std::atomic<bool>* cancel) {
+  const std::size_t slice_rows = has_scales(dtype) && resolved(dtype, {}).granularity == Granularity::Tensor ? from.rows() : 256;
+  const bool blocks = is_block_format(dtype), as_bytes = blocks || dtype == DType::float32;
+  LOOM_TRY(const std::size_t stride, as_bytes ? row_bytes(dtype, from.cols()) : std::size_t{0});
+  LOOM_TRY(const std::size_t size, checked_mul(stride, from.rows()));
+  std::vector<std::byte> encoded(size);
+  QuantizedMatrix all;
+  std::vector<float> values;
+  for (std::size_t begin = 0; begin < from.rows(); begin += slice_rows) {
+    if (cancel != nullptr && *cancel) return fail(Code::Cancelled, "loading was cancelled");
+    const std::size_t rows = std::min(slice_rows, from.rows() - begin);
+    values.resize(rows * from.cols());
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::span<float> row = std::span(values).subspan(r * from.cols(), from.cols());
+      from.decode_row(begin + r, row.data());
+      std::byte* const to = encoded.data() + (begin + r) * stride;
+      if (blocks) LOOM_TRY_VOID(encode_row(dtype, row, to));
+      if (as_bytes && !blocks) std::memcpy(to, row.data(), stride);
+    }
+    if (as_bytes) continue;
+    LOOM_TRY(QuantizedMatrix slice, quantize(dtype, values, rows, from.cols()));
+    if (begin == 0) {
+      all = std::move(slice);
+      continue;
+    }
+    all.rows += rows;
+    all.codes.insert(all.codes.end(), slice.codes.begin(), slice.codes.end());
+    all.scales.insert(all.scales.end(), slice.scales.begin(), slice.scales.end());
+    all.zero_points.insert(all.zero_points.end(), slice.zero_points.begin(), slice.zero_points.end());
+  }
+  if (as_bytes) return Matrix::from_source(dtype, encoded, from.rows(), from.cols(), {}, std::move(pool));
+  return Matrix::from_quantized(all, std::move(pool));
 }
 
 // Every tensor of the model, loaded. Filled in parallel: each entry has one author.
@@ -47,9 +77,10 @@ class Loader {
   }
 
   Result<void> check_complete() const {
+    std::set<std::pair<int, std::int64_t>> expected;
     for (const TensorPlace& place : expected_tensors(source_.config)) {
-      const auto found = by_place_.find(key(place));
-      if (found == by_place_.end()) return fail(Code::NotFound, "tensor {} ({}) is missing", gguf_name(place), hf_name(place));
+      expected.insert(key(place));
+      if (!by_place_.contains(key(place))) return fail(Code::NotFound, "tensor {} ({}) is missing", gguf_name(place), hf_name(place));
     }
     for (const auto& [k, indices] : by_place_)
       if (indices.size() > 1)
@@ -58,8 +89,11 @@ class Loader {
       if (t.place.role == TensorRole::RopeFactors) continue;
       if (t.place.layer >= source_.config.num_hidden_layers)
         return fail(Code::ShapeMismatch, "tensor {} belongs to no layer: the config has {}", t.name, source_.config.num_hidden_layers);
-      const std::vector<std::size_t> expected = expected_shape(source_.config, t.place.role);
-      if (t.shape != expected) return fail(Code::ShapeMismatch, "tensor {} is {}, expected {}", t.name, shape_text(t.shape), shape_text(expected));
+      // transformers leaves such a tensor out with a warning; whoever stored it meant it to count. Neither is computed.
+      if (!expected.contains(key(t.place)))
+        return fail(Code::Unsupported, "tensor {}: the config announces no such tensor in a {} model", t.name, source_.config.architecture);
+      const std::vector<std::size_t> shape = expected_shape(source_.config, t.place.role);
+      if (t.shape != shape) return fail(Code::ShapeMismatch, "tensor {} is {}, expected {}", t.name, shape_text(t.shape), shape_text(shape));
     }
     return {};
   }
@@ -121,7 +155,7 @@ class Loader {
     const bool convert = options_.dtype && *options_.dtype != t.dtype;
     LOOM_TRY(Matrix m, source_matrix(t, order, convert ? nullptr : panels_));
     if (convert) {
-      LOOM_TRY(m, converted(m, *options_.dtype, panels_));
+      LOOM_TRY(m, converted(m, *options_.dtype, panels_, options_.cancel));
     }
     matrices_[i] = std::make_shared<const Matrix>(std::move(m));
     if (t.file) t.file->release(t.bytes);

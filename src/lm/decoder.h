@@ -3,6 +3,7 @@
 //   z = 0 the embedding; z = 1..N sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ];
 //   z = N + 1 the final norm; z = N + 2 the head, tied to the embedding when the model says so.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ struct DecoderOptions {
   std::optional<DType> dtype;              // quantise matrices to this type on load; absent: as stored
   // Called from the loading thread with tensors done and in all; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
+  const std::atomic<bool>* cancel = nullptr;   // read between rows of a matrix that is quantised; set from any thread
 };
 
 struct DecoderModel {

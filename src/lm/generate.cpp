@@ -53,15 +53,14 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
   LOOM_TRY_VOID(check(options.sampling, vocab));
   Generation out;
   out.prompt_tokens = prompt.size();
-  const auto is_stop = [&](std::int32_t id) {
-    return !options.ignore_eos && (std::find(model.stop_ids.begin(), model.stop_ids.end(), id) != model.stop_ids.end() ||
-                                   std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end());
-  };
-  SamplingOptions early = options.sampling;   // before min_tokens the end is banned
+  std::vector<std::int32_t> ends;
   for (const std::vector<std::int32_t>* ids : {&model.stop_ids, &options.stop_ids})
     for (const std::int32_t id : *ids)
-      if (id >= 0 && static_cast<std::size_t>(id) < vocab) early.banned.push_back(id);   // a file may name an id that its model lacks
-  Sampler sampler(options.sampling, vocab), early_sampler(std::move(early), vocab);
+      if (id >= 0 && static_cast<std::size_t>(id) < vocab) ends.push_back(id);   // a file may name an id that its model lacks
+  // Behind an end-of-sequence token a model writes the next turn of its training texts, so before min_tokens, or for good, it is never drawn.
+  SamplingOptions without_end = options.sampling;
+  without_end.banned.insert(without_end.banned.end(), ends.begin(), ends.end());
+  Sampler sampler(options.sampling, vocab), endless_sampler(std::move(without_end), vocab);
 
   const auto begin = Clock::now();
   auto fed = session.feed(prompt);
@@ -83,10 +82,11 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
       out.stop_reason = "length";
       break;
     }
-    auto chosen = (out.ids.size() < options.min_tokens ? early_sampler : sampler).choose(logits, session.tokens(), options.sampling_session);
+    const bool endless = options.ignore_eos || out.ids.size() < options.min_tokens;
+    auto chosen = (endless ? endless_sampler : sampler).choose(logits, session.tokens(), options.sampling_session);
     if (!chosen) return tl::make_unexpected(std::move(chosen).error());
     const std::int32_t id = *chosen;
-    if (is_stop(id)) {
+    if (std::find(ends.begin(), ends.end(), id) != ends.end()) {   // also when a vocabulary holds nothing else to draw
       out.stop_reason = "eos";
       break;
     }
@@ -125,14 +125,14 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
 
 Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now,
                                 bool add_generation_prompt, const std::atomic<bool>* cancel) {
-  if (!model.chat_template) return fail(Code::NoTemplate, "{}: the model brings no chat template; use --raw for plain completion", model.path);
+  LOOM_TRY(const ChatTemplate* const chat_template, model.need_template());
   ChatContext context;
   for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});
   context.add_generation_prompt = add_generation_prompt;
   context.bos_token = model.bos_token;
   context.eos_token = model.eos_token;
   LOOM_TRY(const Json variables, chat_context(context));
-  return model.chat_template->render(variables, {.cancel = cancel}, now);
+  return chat_template->render(variables, {.cancel = cancel}, now);
 }
 
 }  // namespace loom

@@ -17,15 +17,15 @@ struct GenerationOptions {
   std::size_t max_tokens = 128;
   std::size_t min_tokens = 0;                 // end-of-sequence tokens are banned before
   SamplingOptions sampling;
-  std::vector<std::string> stop;              // the text ends before the first of them
+  std::vector<std::string> stop;              // the text ends before the first of them; of one that is never completed the beginning is text
   std::vector<std::int32_t> stop_ids;         // beside the model's own
-  bool ignore_eos = false;                    // for benchmarks
+  bool ignore_eos = false;                    // end-of-sequence tokens are banned throughout
   std::size_t logprobs = 0;                   // best n to report per token
   std::uint32_t sampling_session = 0;         // separates the draws of sequences with one seed
 };
 
 struct Generation {
-  std::string text;                           // without stop text and end-of-sequence token
+  std::string text;                           // without stop text and end-of-sequence token; bytes, which a model may leave without a UTF-8 end
   std::vector<std::int32_t> ids;              // drawn tokens, the end-of-sequence token not included
   std::string stop_reason;                    // "eos", "stop", "length", "context", "cancelled"
   std::vector<std::vector<TokenLogprob>> logprobs;
@@ -36,8 +36,8 @@ struct Generation {
 };
 
 // Feeds `prompt` behind what the session already holds and generates. `on_text` gets text that can no longer change; returning false
-// stops after the current token. Cancelling through session.cancel() ends with what was generated so far. Forwards run: one for
-// the prompt, one per token but the last.
+// stops after the current token. Cancelling through session.cancel() ends with what was generated so far; while the prompt is read it is the error
+// Cancelled, and the session holds what it held before. Forwards run: one for the prompt, one per token but the last.
 Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt, const GenerationOptions& options,
                             const std::function<bool(std::string_view)>& on_text = {});
 

@@ -9,6 +9,7 @@
 #include "core/fp_environment.h"
 #include "dtypes/decode.h"
 #include "io/gguf/gguf.h"
+#include "io/gguf/gguf_keys.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
 #include "lm/peft.h"
@@ -28,60 +29,41 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
 
 // ---- GGUF ----
 
-std::optional<std::int32_t> id_value(const GgufFile& file, std::string_view key) {
-  const GgufValue* v = file.find(key);
-  const auto id = v ? as_int(*v) : std::nullopt;
-  return id && *id >= 0 && *id < (1 << 24) ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
-}
-
-std::optional<bool> flag(const GgufFile& file, std::string_view key) {
-  const GgufValue* v = file.find(key);
-  return v ? as_bool(*v) : std::nullopt;
-}
-
-std::string text_value(const GgufFile& file, std::string_view key) {
-  const GgufValue* v = file.find(key);
-  const auto text = v ? as_string(*v) : std::nullopt;
-  return text ? std::string(*text) : std::string();
-}
-
-std::vector<std::string> texts(const GgufFile& file, std::string_view key) {
-  const GgufValue* v = file.find(key);
-  const auto list = v ? as_strings(*v) : std::nullopt;
-  return list ? std::vector<std::string>(list->begin(), list->end()) : std::vector<std::string>();
+// An id that no vocabulary can have means that there is none: some converters write -1 so.
+Result<void> read_id(const GgufKeys& in, const char* key, std::optional<std::int32_t>& to) {
+  std::int64_t id = -1;
+  LOOM_TRY_VOID(in.u32(key, id));
+  if (id >= 0 && id < (1 << 24)) to = static_cast<std::int32_t>(id);
+  return {};
 }
 
 Result<text::VocabSpec> gguf_vocab(const GgufFile& file) {
+  const GgufKeys in(file, "tokenizer.ggml.");
   text::VocabSpec spec;
-  spec.model = text_value(file, "tokenizer.ggml.model");
-  spec.pre = text_value(file, "tokenizer.ggml.pre");
-  spec.tokens = texts(file, "tokenizer.ggml.tokens");
-  spec.merges = texts(file, "tokenizer.ggml.merges");
+  LOOM_TRY_VOID(in.text("model", spec.model));
+  LOOM_TRY_VOID(in.text("pre", spec.pre));
+  LOOM_TRY_VOID(in.texts("tokens", spec.tokens));
+  LOOM_TRY_VOID(in.texts("merges", spec.merges));
   if (spec.model.empty() || spec.tokens.empty())
     return fail(Code::NotFound, "the file holds no tokenizer (tokenizer.ggml.model, tokenizer.ggml.tokens)");
-  if (const GgufValue* v = file.find("tokenizer.ggml.scores")) spec.scores = as_floats(*v).value_or(std::vector<float>{});
-  if (const GgufValue* v = file.find("tokenizer.ggml.token_type")) spec.types = as_ints(*v).value_or(std::vector<std::int32_t>{});
-  if (const GgufValue* v = file.find("tokenizer.ggml.precompiled_charsmap"))
-    spec.precompiled_charsmap.assign(reinterpret_cast<const char*>(v->bytes.data()), v->bytes.size());
-  spec.bos = id_value(file, "tokenizer.ggml.bos_token_id");
-  spec.eos = id_value(file, "tokenizer.ggml.eos_token_id");
-  spec.unk = id_value(file, "tokenizer.ggml.unknown_token_id");
-  spec.sep = id_value(file, "tokenizer.ggml.seperator_token_id");
-  spec.pad = id_value(file, "tokenizer.ggml.padding_token_id");
-  spec.cls = id_value(file, "tokenizer.ggml.cls_token_id");
-  spec.mask = id_value(file, "tokenizer.ggml.mask_token_id");
-  spec.add_bos = flag(file, "tokenizer.ggml.add_bos_token");
-  spec.add_eos = flag(file, "tokenizer.ggml.add_eos_token");
-  spec.add_sep = flag(file, "tokenizer.ggml.add_sep_token");
-  spec.add_space_prefix = flag(file, "tokenizer.ggml.add_space_prefix");
-  spec.remove_extra_whitespaces = flag(file, "tokenizer.ggml.remove_extra_whitespaces");
+  LOOM_TRY_VOID(in.f32s("scores", spec.scores));
+  LOOM_TRY_VOID(in.i32s("token_type", spec.types));
+  LOOM_TRY_VOID(in.bytes("precompiled_charsmap", spec.precompiled_charsmap));
+  for (const auto& [key, to] : {std::pair("bos_token_id", &spec.bos), std::pair("eos_token_id", &spec.eos), std::pair("unknown_token_id", &spec.unk),
+                                std::pair("seperator_token_id", &spec.sep), std::pair("padding_token_id", &spec.pad),
+                                std::pair("cls_token_id", &spec.cls), std::pair("mask_token_id", &spec.mask)})
+    LOOM_TRY_VOID(read_id(in, key, *to));
+  for (const auto& [key, to] : {std::pair("add_bos_token", &spec.add_bos), std::pair("add_eos_token", &spec.add_eos),
+                                std::pair("add_sep_token", &spec.add_sep), std::pair("add_space_prefix", &spec.add_space_prefix),
+                                std::pair("remove_extra_whitespaces", &spec.remove_extra_whitespaces)})
+    LOOM_TRY_VOID(in.boolean(key, *to));
   return spec;
 }
 
 Result<DecoderSource> gguf_source(const GgufFile& file) {
   DecoderSource source;
   LOOM_TRY(source.config, config_from_gguf(file));
-  source.interleaved_qk = text_value(file, "general.architecture") == "llama";
+  source.interleaved_qk = source.config.architecture == "llama";
   for (const GgufTensor& t : file.tensors()) {
     const auto place = place_from_gguf(t.name);
     if (!place) return fail(Code::Unsupported, "tensor {} has no place in a {} model", t.name, source.config.architecture);
@@ -139,6 +121,20 @@ Result<void> join_scales(DecoderSource& source, std::map<std::string, float> sca
   return {};
 }
 
+// A tied head that is stored all the same is the embedding once more. Of one that differs transformers 4 takes the embedding and 5 the head.
+Result<void> drop_tied_head(DecoderSource& source) {
+  const auto with_role = [&](TensorRole role) {
+    return std::find_if(source.tensors.begin(), source.tensors.end(), [&](const SourceTensor& t) { return t.place.role == role; });
+  };
+  const auto head = with_role(TensorRole::Head), table = with_role(TensorRole::Embedding);
+  if (head == source.tensors.end()) return {};
+  const bool same = table != source.tensors.end() && table->dtype == head->dtype && table->shape == head->shape &&
+                    std::equal(table->bytes.begin(), table->bytes.end(), head->bytes.begin(), head->bytes.end());
+  if (!same) return fail(Code::Unsupported, "tensor {} differs from the embedding, though tie_word_embeddings is true", head->name);
+  source.tensors.erase(head);
+  return {};
+}
+
 Result<DecoderSource> folder_source(const std::string& folder) {
   DecoderSource source;
   LOOM_TRY(source.config, folder_config(folder));
@@ -157,10 +153,10 @@ Result<DecoderSource> folder_source(const std::string& folder) {
       }
       const auto place = place_from_hf(t.name);
       if (!place) return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name, source.config.architecture);
-      // A tied head that is stored all the same is the embedding once more.
-      if (place->role == TensorRole::Head && source.config.tie_word_embeddings) continue;
       source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.file()});
     }
+  if (source.config.tie_word_embeddings)
+    if (auto dropped = drop_tied_head(source); !dropped) return at(folder, std::move(dropped).error());
   if (has_ternary)
     if (auto joined = join_scales(source, std::move(scales)); !joined) return at(folder, std::move(joined).error());
   return source;
@@ -215,9 +211,12 @@ Result<ModelContents> gguf_contents(const std::string& path) {
   all.format = "gguf";
   LOOM_TRY(const GgufFile file, GgufFile::open(path));
   LOOM_TRY(all.source, gguf_source(file));
-  LOOM_TRY(all.vocab, gguf_vocab(file));
+  if (auto vocab = gguf_vocab(file); vocab)
+    all.vocab = std::move(*vocab);
+  else if (vocab.error().code != Code::NotFound)
+    return tl::make_unexpected(std::move(vocab).error());
   all.tokenizer_place = path;
-  all.chat_template = text_value(file, "tokenizer.chat_template");
+  LOOM_TRY_VOID(GgufKeys(file).text("tokenizer.chat_template", all.chat_template));
   return all;
 }
 
@@ -227,6 +226,12 @@ Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& j
   auto tokenizer = vocab ? text::Tokenizer::from_vocab(*std::move(vocab)) : text::Tokenizer::from_json(json);
   if (!tokenizer) return at(place, std::move(tokenizer).error());
   return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
+}
+
+// An error that names the path once.
+Error with_path(const std::string& path, Error error) {
+  if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
+  return error;
 }
 
 std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t> id) {
@@ -240,7 +245,11 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   for (std::size_t i = 0; i < options.adapters.size(); ++i) LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
   if (all.vocab || !all.tokenizer_json.empty()) {
-    LOOM_TRY(model.tokenizer, tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place));
+    auto tokenizer = tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place);
+    if (tokenizer)
+      model.tokenizer = *std::move(tokenizer);
+    else
+      model.tokenizer_error = with_path(model.path, std::move(tokenizer).error());
   }
   const auto special = [&](const std::optional<std::string>& text, auto id) {
     return text ? *text : model.tokenizer ? text_of(*model.tokenizer, id(*model.tokenizer)) : std::string();
@@ -256,13 +265,39 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   return {};
 }
 
-// An error that names the path once.
-Error with_path(const std::string& path, Error error) {
-  if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
-  return error;
+// Texts that end a turn or a text in the vocabularies of chat models. Converters often name one of them and leave out the others, so llama.cpp
+// finds them by text too; </s> and its like are ordinary pieces elsewhere and stay out.
+constexpr std::string_view kEndTexts[] = {"<|im_end|>", "<|eot_id|>", "<|eom_id|>",        "<end_of_turn>", "<|endoftext|>",
+                                          "<|end|>",    "<|return|>", "<|end_of_text|>", "<|call|>"};
+
+std::vector<std::int32_t> stop_ids(const LanguageModel& model) {
+  std::vector<std::int32_t> ids;
+  for (const std::int64_t id : model.decoder->config.eos_token_ids) ids.push_back(static_cast<std::int32_t>(id));
+  if (model.tokenizer) {
+    if (const auto eos = model.tokenizer->eos()) ids.push_back(*eos);
+    // Where <|return|> and <|call|> end an answer, <|end|> ends one of its parts.
+    const bool has_parts = model.tokenizer->id_of("<|return|>") && model.tokenizer->id_of("<|call|>");
+    for (const std::string_view text : kEndTexts)
+      if (const auto id = model.tokenizer->id_of(text); id && !(has_parts && text == "<|end|>")) ids.push_back(*id);
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
 }
 
 }  // namespace
+
+Result<const text::Tokenizer*> LanguageModel::need_tokenizer() const {
+  if (tokenizer) return tokenizer.get();
+  if (tokenizer_error) return tl::make_unexpected(*tokenizer_error);
+  return fail(Code::NotFound, "{}: the model brings no tokenizer", path);
+}
+
+Result<const ChatTemplate*> LanguageModel::need_template() const {
+  if (chat_template) return &*chat_template;
+  if (template_error) return tl::make_unexpected(*template_error);
+  return fail(Code::NoTemplate, "{}: the model brings no chat template; loom generate --raw continues text", path);
+}
 
 Result<ModelFormat> model_format(const std::string& path) {
   if (is_directory(path)) {
@@ -299,10 +334,7 @@ Result<LanguageModel> load_language_model(const std::string& path, const ModelOp
   model.path = path;
   model.format = all.format;
   if (auto built = build(model, std::move(all), options, *pool); !built) return tl::make_unexpected(with_path(path, std::move(built).error()));
-  for (const std::int64_t id : model.decoder->config.eos_token_ids) model.stop_ids.push_back(static_cast<std::int32_t>(id));
-  if (model.tokenizer && model.tokenizer->eos()) model.stop_ids.push_back(*model.tokenizer->eos());
-  std::sort(model.stop_ids.begin(), model.stop_ids.end());
-  model.stop_ids.erase(std::unique(model.stop_ids.begin(), model.stop_ids.end()), model.stop_ids.end());
+  model.stop_ids = stop_ids(model);
   model.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return model;
 }

@@ -17,12 +17,16 @@ struct LanguageModel {
   std::string path;
   std::string format;                               // "gguf", "huggingface" or "entity"
   std::shared_ptr<const DecoderModel> decoder;      // made as one that is not const: who alone holds it may change its adapters
-  std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::optional<ChatTemplate> chat_template;        // absent: the model brings none
-  std::optional<Error> template_error;              // it brings one that cannot be read
+  std::shared_ptr<const text::Tokenizer> tokenizer; // null: the model brings none, or one that cannot be read
+  std::optional<ChatTemplate> chat_template;        // the same
+  std::optional<Error> tokenizer_error, template_error;   // why it cannot be read: token ids, and plain text, need it not
   std::string bos_token, eos_token;                 // texts for the template; empty: none
-  std::vector<std::int32_t> stop_ids;               // end-of-sequence tokens of every config, ascending
+  std::vector<std::int32_t> stop_ids;               // ascending: end-of-sequence tokens of every config, ends of a turn by their texts
   double load_ms = 0;
+
+  // With NotFound, NoTemplate or what was wrong with it.
+  Result<const text::Tokenizer*> need_tokenizer() const;
+  Result<const ChatTemplate*> need_template() const;
 };
 
 struct ModelOptions {

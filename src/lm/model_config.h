@@ -21,7 +21,7 @@ struct RopeScaling {
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   std::int64_t original_max_position_embeddings = 0; // llama3, yarn
   double beta_fast = 32, beta_slow = 1;              // yarn
-  std::optional<double> attention_factor;            // yarn; absent: 0.1 ln(factor) + 1
+  std::optional<double> attention_factor;            // yarn; absent: 0.1 ln(factor) + 1, and 1 up to factor 1
 };
 
 // How the linear layers of a BitNet checkpoint are stored: as they are, or as packed ternary codes whose values are code * weight_scale

@@ -34,7 +34,7 @@ Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
   if (!(o.min_p >= 0 && o.min_p <= 1)) return bad("min_p", o.min_p, "a number in [0, 1]");
   if (!(o.typical_p > 0 && o.typical_p <= 1)) return bad("typical_p", o.typical_p, "a number in (0, 1]");
   if (!(o.repetition_penalty > 0) || !std::isfinite(o.repetition_penalty)) return bad("repetition_penalty", o.repetition_penalty, "a number > 0");
-  if (o.repetition_window < 0) return bad("repetition_window", o.repetition_window, "0 or more");
+  if (o.repetition_window < -1) return bad("repetition_window", o.repetition_window, "-1 (all tokens), 0 (none) or more");
   if (!std::isfinite(o.frequency_penalty)) return bad("frequency_penalty", o.frequency_penalty, "a finite number");
   if (!std::isfinite(o.presence_penalty)) return bad("presence_penalty", o.presence_penalty, "a finite number");
   for (const auto& [id, bias] : o.logit_bias)
@@ -57,7 +57,7 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
     float& logit = logits_[static_cast<std::size_t>(id)];
     logit = finite(logit + bias);
   }
-  const auto window = static_cast<std::size_t>(options_.repetition_window);
+  const std::size_t window = options_.repetition_window < 0 ? history.size() : static_cast<std::size_t>(options_.repetition_window);
   const std::span<const std::int32_t> recent = history.last(std::min(window, history.size()));
   for (const std::int32_t id : recent) ++counts_[static_cast<std::size_t>(id)];
   for (const std::int32_t id : recent) {

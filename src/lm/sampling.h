@@ -17,7 +17,7 @@ struct SamplingOptions {
   int top_k = 0;                    // 0: off
   float top_p = 1, min_p = 0, typical_p = 1;
   float repetition_penalty = 1;     // divides positive logits, multiplies negative ones
-  int repetition_window = 64;       // tokens, prompt included, that the penalties look back on
+  int repetition_window = 64;       // tokens, prompt included, that the penalties look back on; 0: none, -1: all
   float frequency_penalty = 0, presence_penalty = 0;
   std::vector<std::pair<std::int32_t, float>> logit_bias;
   std::vector<std::int32_t> banned;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -267,7 +268,7 @@ TEST(Sampling, X_20_options_out_of_range_are_named) {
   for (const float v : {-0.1f, 1.1f, nan}) refused("min_p", [&](auto& o) { o.min_p = v; });
   for (const float v : {0.0f, 1.1f, nan}) refused("typical_p", [&](auto& o) { o.typical_p = v; });
   for (const float v : {0.0f, -1.0f, nan, kInf}) refused("repetition_penalty", [&](auto& o) { o.repetition_penalty = v; });
-  refused("repetition_window", [](auto& o) { o.repetition_window = -1; });
+  refused("repetition_window", [](auto& o) { o.repetition_window = -2; });
   for (const float v : {nan, kInf, -kInf}) refused("frequency_penalty", [&](auto& o) { o.frequency_penalty = v; });
   for (const float v : {nan, kInf, -kInf}) refused("presence_penalty", [&](auto& o) { o.presence_penalty = v; });
   for (const std::int32_t id : {-1, static_cast<std::int32_t>(kVocab)}) {
@@ -305,6 +306,27 @@ TEST(Sampling, X_22_logprobs_are_the_softmax_of_the_logits) {
   EXPECT_EQ(tied[1].id, 2);
   EXPECT_NEAR(static_cast<double>(tied[0].logprob), std::log(0.5), 1e-6);
   EXPECT_EQ(tied[2].logprob, -2000 + static_cast<float>(std::log(0.5)));
+}
+
+TEST(Sampling, X_21_the_penalties_look_back_on_a_window) {
+  std::vector<float> logits(kVocab, 0.0f);
+  logits[3] = 2, logits[4] = 1.9f;   // 3 is best until it is penalised
+  std::vector<std::int32_t> history(100, 7);
+  history[0] = 3;
+  const auto chosen = [&](int window, float repetition, float frequency, float presence) {
+    SamplingOptions o;
+    o.repetition_window = window, o.repetition_penalty = repetition, o.frequency_penalty = frequency, o.presence_penalty = presence;
+    EXPECT_TRUE(check(o, kVocab));
+    return Sampler(o, kVocab).choose(logits, history).value();
+  };
+  for (const auto& [repetition, frequency, presence] : {std::array{1.5f, 0.0f, 0.0f}, {1.0f, 0.5f, 0.0f}, {1.0f, 0.0f, 0.5f}}) {
+    EXPECT_EQ(chosen(SamplingOptions().repetition_window, repetition, frequency, presence), 3);   // 64
+    EXPECT_EQ(chosen(99, repetition, frequency, presence), 3);
+    EXPECT_EQ(chosen(100, repetition, frequency, presence), 4);
+    EXPECT_EQ(chosen(1000, repetition, frequency, presence), 4);
+    EXPECT_EQ(chosen(-1, repetition, frequency, presence), 4);
+    EXPECT_EQ(chosen(0, repetition, frequency, presence), 3);
+  }
 }
 
 }  // namespace

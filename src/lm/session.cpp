@@ -96,6 +96,8 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
       if (feeds[other].sequence == feed.sequence) return fail(Code::InvalidArgument, "sequence {} is fed twice in one call", feed.sequence);
     if (feed.ids.empty()) return fail(Code::InvalidArgument, "no token to feed: the prompt is empty");
     const std::size_t length = tokens_[feed.sequence].size();
+    if (feed.ids.size() > context_tokens_ - length && length == 0)
+      return fail(Code::ContextFull, "{} tokens do not fit into a context of {} tokens", feed.ids.size(), context_tokens_);
     if (feed.ids.size() > context_tokens_ - length)
       return fail(Code::ContextFull, "{} tokens do not fit behind {} in a context of {} tokens", feed.ids.size(), length, context_tokens_);
     for (const std::int32_t id : feed.ids)

@@ -74,7 +74,7 @@ class Session {
   std::size_t first_needed(std::size_t slot, std::size_t n) const;
   std::size_t& held_from(std::size_t slot, std::size_t sequence) { return held_from_[slot * tokens_.size() + sequence]; }
   std::size_t held_from(std::size_t slot, std::size_t sequence) const { return held_from_[slot * tokens_.size() + sequence]; }
-  Digest shape_digest() const;
+  Digest model_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;
   std::unique_ptr<ThreadPool> pool_;

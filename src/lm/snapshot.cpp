@@ -1,4 +1,4 @@
-// A sequence as bytes: "LOOMSEQ1", numerics version, digest of the model's shape, tokens, then per slot, kv head and held position
+// A sequence as bytes: "LOOMSEQ2", numerics version, digest of the model, tokens, then per slot, kv head and held position
 // the key and the value as f32; a SHA-256 of all that stands before it closes the file.
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace loom {
 namespace {
 
-constexpr char kMagic[8] = {'L', 'O', 'O', 'M', 'S', 'E', 'Q', '1'};
+constexpr char kMagic[8] = {'L', 'O', 'O', 'M', 'S', 'E', 'Q', '2'};
 
 void put_u32(std::vector<std::byte>& out, std::uint32_t v) {
   for (int i = 0; i < 4; ++i) out.push_back(static_cast<std::byte>(v >> (8 * i)));
@@ -31,16 +31,38 @@ Digest digest_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Digest Session::shape_digest() const {
+// What keys and values follow from: settings, and weights. All of the vectors and of the adapters that count; of every matrix its first rows, which
+// tell models apart at a thousandth of the time that all of it would take. It keeps a mistake from being believed and is no proof of equality.
+Digest Session::model_digest() const {
   Sha256 hash;
-  for (const StateNeeds& need : model_->network.state_needs())
-    for (const std::size_t v : {need.attention.kv_heads, need.attention.head_dim, need.attention.window})
+  const auto number = [&](double v) {
+    const auto bits = std::bit_cast<std::uint64_t>(v);
+    hash.update_u32(static_cast<std::uint32_t>(bits)), hash.update_u32(static_cast<std::uint32_t>(bits >> 32));
+  };
+  const auto values = [&](const Weight& w) {
+    std::vector<float> all(w.elements());
+    w.decode(0, all.size(), all.data());
+    hash.update_floats(all);
+  };
+  for (const StateNeeds& need : model_->network.state_needs()) {
+    const RopeConfig& r = need.rope;
+    for (const std::size_t v : {need.attention.kv_heads, need.attention.head_dim, need.attention.window, r.dim, r.divisors.size()})
       hash.update_u32(static_cast<std::uint32_t>(v));
+    hash.update_u32(static_cast<std::uint32_t>(r.scaling) * 2 + (r.interleaved ? 1 : 0));
+    for (const double v : {r.theta, r.factor, r.low_freq_factor, r.high_freq_factor, r.original_max_positions, r.beta_fast, r.beta_slow, r.attention_factor})
+      number(v);
+    for (const double v : r.divisors) number(v);
+  }
   hash.update_u32(static_cast<std::uint32_t>(model_->config.vocab_size));
+  number(static_cast<double>(model_->config.rms_norm_eps));
   hash.update_u32(static_cast<std::uint32_t>(activations_));   // another rounding would continue with other numbers
-  // The first rows of every matrix stand for the weights: a snapshot of another model is refused, at no cost worth a cache.
   model_->network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    if (w.role() == WeightRole::Matrix) hash.update({w.matrix()->panel(0), std::min<std::size_t>(w.matrix()->panel_bytes(), 4096)});
+    if (w.role() == WeightRole::Matrix)
+      hash.update({w.matrix()->panel(0), std::min<std::size_t>(w.matrix()->panel_bytes(), 4096)});
+    else if (w.role() != WeightRole::Adapter)   // those of a matrix follow with it
+      values(w);
+    for (const Adapter& a : w.adapters())
+      if (a.enabled) number(a.scale), values(a.a), values(a.b);
   });
   return hash.finish();
 }
@@ -49,7 +71,7 @@ std::vector<std::byte> Session::snapshot(std::size_t sequence) const {
   std::vector<std::byte> out;
   for (const char c : kMagic) out.push_back(static_cast<std::byte>(c));
   put_u32(out, kNumericsVersion);
-  for (const std::uint8_t b : shape_digest()) out.push_back(static_cast<std::byte>(b));
+  for (const std::uint8_t b : model_digest()) out.push_back(static_cast<std::byte>(b));
   put_u32(out, static_cast<std::uint32_t>(tokens_[sequence].size()));
   for (const std::int32_t id : tokens_[sequence]) put_u32(out, static_cast<std::uint32_t>(id));
   std::vector<float> key, value;
@@ -79,8 +101,8 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
     return fail(Code::CorruptData, "the saved session is damaged: its SHA-256 does not match");
   if (const std::uint32_t version = get_u32(body.data() + 8); version != kNumericsVersion)
     return fail(Code::Unsupported, "the session was saved with numerics version {}, this is {}", version, kNumericsVersion);
-  const Digest shape = shape_digest();
-  if (std::memcmp(shape.data(), body.data() + 12, 32) != 0) return fail(Code::ShapeMismatch, "the session was saved with another model");
+  const Digest model = model_digest();
+  if (std::memcmp(model.data(), body.data() + 12, 32) != 0) return fail(Code::ShapeMismatch, "the session was saved with another model");
   const std::size_t count = get_u32(body.data() + 44);
   if (count > context_tokens_) return fail(Code::ContextFull, "the saved session has {} tokens, the context holds {}", count, context_tokens_);
   if (body.size() - kHeader < count * 4) return fail(Code::CorruptData, "the saved session ends early");

@@ -202,7 +202,6 @@ class GgufParser {
     if (!dtype) return fail(Code::Unsupported, "type {} {} is not read", type, ggml_type_name(type));
     t.dtype = *dtype;
     LOOM_TRY(const auto offset, in_.number<std::uint64_t>("the offset"));
-    if (offset % out_.alignment_ != 0) return fail(Code::CorruptData, "data offset {} is no multiple of {}", offset, out_.alignment_);
     if (offset > bytes_.size()) return fail(Code::CorruptData, "data offset {} lies outside the file of {} bytes", offset, bytes_.size());
     t.offset = static_cast<std::size_t>(offset);
     return {};
@@ -213,30 +212,29 @@ class GgufParser {
     const std::size_t start = (in_.offset() + out_.alignment_ - 1) & ~(out_.alignment_ - 1);  // the power of two is at most 2^31
     if (start < in_.offset() || start > bytes_.size())
       return fail(Code::CorruptData, "offset {}: the file ends before its tensor data", in_.offset());
-    std::vector<std::uint32_t> order(out_.tensors_.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-      order[i] = i;
-      if (auto done = place(out_.tensors_[i], start); !done) return at(fmt::format("tensor \"{}\"", printable(out_.tensors_[i].name)), done.error());
-    }
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return out_.tensors_[a].offset < out_.tensors_[b].offset; });
-    for (std::size_t i = 1; i < order.size(); ++i) {
-      const GgufTensor &before = out_.tensors_[order[i - 1]], &after = out_.tensors_[order[i]];
-      if (before.offset + before.bytes.size() > after.offset)
-        return fail(Code::CorruptData, "offset {}: tensors \"{}\" and \"{}\" overlap", after.offset, printable(before.name), printable(after.name));
-    }
+    std::size_t end = 0;  // of the tensor before, padded
+    for (GgufTensor& t : out_.tensors_)
+      if (auto done = place(t, start, end); !done) return at(fmt::format("tensor \"{}\"", printable(t.name)), done.error());
+    if (bytes_.size() - start > end)
+      return fail(Code::CorruptData, "offset {}: {} bytes follow the last tensor", start + end, bytes_.size() - start - end);
     return {};
   }
 
-  Result<void> place(GgufTensor& t, std::size_t start) {
+  // Each tensor stands where the one before it ends, padded, so that a size that follows from a false type or extent shows in the next offset
+  // or at the end of the file: it would otherwise be read as other numbers.
+  Result<void> place(GgufTensor& t, std::size_t start, std::size_t& end) {
     LOOM_TRY(std::size_t size, row_bytes(t.dtype, t.dims[t.rank - 1u]));
     for (std::size_t d = 0; d + 1 < t.rank; ++d) {
       LOOM_TRY(size, checked_mul(size, t.dims[d]));
     }
+    if (t.offset != end) return fail(Code::CorruptData, "its data begin at {}, expected {}, where the tensor before it ends", t.offset, end);
     const std::size_t room = bytes_.size() - start;
     if (t.offset > room || size > room - t.offset)
       return fail(Code::CorruptData, "{} bytes at offset {} + {} leave the file of {} bytes", size, start, t.offset, bytes_.size());
     t.offset += start;
     t.bytes = bytes_.subspan(t.offset, size);
+    LOOM_TRY(const std::size_t padded, checked_add(size, out_.alignment_ - 1));
+    LOOM_TRY(end, checked_add(end, padded & ~(out_.alignment_ - 1)));
     return {};
   }
 

@@ -4,6 +4,7 @@
 
 #include "core/json.h"
 #include "core/sha256.h"
+#include "io/gguf/gguf_keys.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/hostile_test.h"
 #include "support/paths.h"
@@ -257,13 +258,81 @@ TEST(Gguf, F_01_names_what_is_wrong_and_where) {
   EXPECT_EQ(code_of(one({17}, 0, 0), "leave the file"), Code::CorruptData);
   EXPECT_EQ(code_of(one({1ull << 40, 1ull << 40}, 0, 0), "does not fit"), Code::SizeOverflow);
   EXPECT_EQ(code_of(one({31}, 8, 0), "multiple of the 32"), Code::ShapeMismatch);
-  EXPECT_EQ(code_of(one({8}, 0, 8), "multiple of 32"), Code::CorruptData);
-  EXPECT_EQ(code_of(one({8}, 0, 64), "leave the file"), Code::CorruptData);
+  EXPECT_EQ(code_of(one({16}, 0, 8), "begin at 8, expected 0"), Code::CorruptData);
+  EXPECT_EQ(code_of(one({16}, 0, 64), "begin at 64, expected 0"), Code::CorruptData);
   EXPECT_EQ(code_of(one({8}, 0, ~0ull - 31), "outside"), Code::CorruptData);
   EXPECT_EQ(code_of(one({256}, 23, 0), "\"a\": type 23 IQ4_XS"), Code::Unsupported);
-  EXPECT_EQ(code_of(one({256}, 99, 0), "type 99"), Code::Unsupported);
-  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {9}, 0, 0).tensor("b", {8}, 0, 32).data(64), "overlap"), Code::CorruptData);
+  EXPECT_EQ(code_of(one({256}, 42, 0), "\"a\": type 42 Q2_0"), Code::Unsupported);
+  EXPECT_EQ(code_of(one({256}, 99, 0), "type 99 of no known name"), Code::Unsupported);
+  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {9}, 0, 0).tensor("b", {8}, 0, 32).data(64), "begin at 32, expected 64"), Code::CorruptData);
   EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 0).tensor("a", {8}, 0, 32).data(64), "\"a\" appears twice"), Code::CorruptData);
+}
+
+// A type or an extent of another size shows in what follows, as in llama.cpp, and of the last tensor at the end of the file.
+TEST(Gguf, F_41_every_byte_of_the_data_belongs_to_a_tensor) {
+  const auto file = [](std::uint32_t first, std::uint32_t second, std::size_t data) {
+    return Raw().head(3, 2, 0).tensor("a", {32, 2}, first, 0).tensor("b", {32, 4}, second, 256).data(data);
+  };
+  EXPECT_EQ(code_of(file(0, 0, 768), ""), Code{});
+  EXPECT_EQ(code_of(file(0, 0, 768 - 1), "leave the file"), Code::CorruptData);
+  EXPECT_EQ(code_of(file(0, 0, 768 + 1), "1 bytes follow the last tensor"), Code::CorruptData);
+  for (const std::uint32_t smaller : {1u, 2u, 8u, 24u, 25u, 30u}) {   // f16, q4_0, q8_0, i8, i16, bf16
+    EXPECT_EQ(code_of(file(smaller, 0, 768), "\"b\": its data begin at 256"), Code::CorruptData) << smaller;
+    EXPECT_EQ(code_of(file(0, smaller, 768), "follow the last tensor"), Code::CorruptData) << smaller;
+  }
+  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 32).tensor("b", {8}, 0, 0).data(64), "begin at 32, expected 0"), Code::CorruptData);
+  EXPECT_EQ(code_of(Raw().head(3, 1, 0).tensor("a", {9}, 0, 0).data(36), ""), Code{});   // the padding behind the last one may be missing
+}
+
+TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
+  GgufWriter w;
+  w.set("t.u8", std::uint8_t{1}), w.set("t.u16", std::uint16_t{1}), w.set("t.u32", std::uint32_t{1}), w.set("t.u64", std::uint64_t{1});
+  w.set("t.i8", std::int8_t{1}), w.set("t.i16", std::int16_t{1}), w.set("t.i32", std::int32_t{1}), w.set("t.i64", std::int64_t{1});
+  w.set("t.f32", 1.0f), w.set("t.f64", 1.0), w.set("t.bool", true), w.set("t.string", "1");
+  w.set("t.array string", std::vector<std::string_view>{"1"}), w.set("t.array i32", std::vector<std::int32_t>{1});
+  w.set("t.array u32", std::vector<std::uint32_t>{1}), w.set("t.array f32", std::vector<float>{1}), w.set("t.array bool", std::vector<bool>{true});
+  const std::string path = ::testing::TempDir() + "loom_keys.gguf";
+  ASSERT_TRUE(w.write(path));
+  const auto file = GgufFile::open(path);
+  ASSERT_TRUE(file) << file.error().message;
+  const GgufKeys in(*file, "t.");
+  std::vector<std::string> u16, u32, f32, boolean, text, texts, i32s, f32s, bytes;
+  for (const GgufValue& v : file->metadata()) {
+    const std::string key(v.key.substr(2));
+    const auto add = [&](std::vector<std::string>& to, const Result<void>& read) {
+      if (read)
+        to.push_back(key);
+      else
+        EXPECT_EQ(read.error().code, Code::InvalidConfig) << key;
+    };
+    std::int64_t integer = 0;
+    double number = 0;
+    bool flag = false;
+    std::string one;
+    std::vector<std::string> strings;
+    std::vector<std::int32_t> ints;
+    std::vector<float> floats;
+    add(u16, in.u16(key, integer)), add(u32, in.u32(key, integer)), add(f32, in.f32(key, number)), add(boolean, in.boolean(key, flag));
+    add(text, in.text(key, one)), add(texts, in.texts(key, strings)), add(i32s, in.i32s(key, ints)), add(f32s, in.f32s(key, floats));
+    add(bytes, in.bytes(key, one));
+  }
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(u16, Names{"u16"});
+  EXPECT_EQ(u32, Names{"u32"});
+  EXPECT_EQ(f32, Names{"f32"});
+  EXPECT_EQ(boolean, Names{"bool"});
+  EXPECT_EQ(text, Names{"string"});
+  EXPECT_EQ(texts, Names{"array string"});
+  EXPECT_EQ(i32s, (Names{"array i32", "array u32"}));
+  EXPECT_EQ(f32s, Names{"array f32"});
+  EXPECT_EQ(bytes, Names{});
+  std::int64_t kept = 7;
+  EXPECT_TRUE(in.u32("missing", kept));
+  EXPECT_EQ(kept, 7);
+  EXPECT_EQ(in.u32("missing", kept, true).error().code, Code::InvalidConfig);
+  EXPECT_EQ(in.u32("i32", kept).error().message, "t.i32 is of type i32, expected u32");
+  std::vector<float> floats;
+  EXPECT_EQ(in.f32s("array i32", floats).error().message, "t.array i32 is an array of type i32, expected an array of type f32");
 }
 
 TEST(Gguf, F_01_survives_damage) {

@@ -16,6 +16,8 @@ constexpr GgmlType kGgmlTypes[] = {
     {1, "F16", DType::float16},
     {2, "Q4_0", DType::q4_0},
     {3, "Q4_1", DType::q4_1},
+    {4, "Q4_2", {}},
+    {5, "Q4_3", {}},
     {6, "Q5_0", DType::q5_0},
     {7, "Q5_1", DType::q5_1},
     {8, "Q8_0", DType::q8_0},
@@ -41,11 +43,18 @@ constexpr GgmlType kGgmlTypes[] = {
     {28, "F64", DType::float64},
     {29, "IQ1_M", {}},
     {30, "BF16", DType::bfloat16},
+    {31, "Q4_0_4_4", {}},
+    {32, "Q4_0_4_8", {}},
+    {33, "Q4_0_8_8", {}},
     {34, "TQ1_0", DType::tq1_0},
     {35, "TQ2_0", DType::tq2_0},
+    {36, "IQ4_NL_4_4", {}},
+    {37, "IQ4_NL_4_8", {}},
+    {38, "IQ4_NL_8_8", {}},
     {39, "MXFP4", DType::mxfp4},
     {40, "NVFP4", {}},
     {41, "Q1_0", {}},
+    {42, "Q2_0", {}},
 };
 
 }  // namespace
@@ -65,7 +74,7 @@ std::optional<DType> dtype_from_ggml(std::uint32_t type) {
 std::string_view ggml_type_name(std::uint32_t type) {
   for (const GgmlType& t : kGgmlTypes)
     if (t.number == type) return t.name;
-  return "";
+  return "of no known name";
 }
 
 std::string_view name(GgufType type) {

@@ -68,7 +68,10 @@ Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positio
     if (c.scaling == RopeConfig::Scaling::Yarn) f = yarn_frequency(c, f, i);
     t.frequencies_.push_back(f);
   }
-  if (c.scaling == RopeConfig::Scaling::Yarn) t.amplitude_ = c.attention_factor > 0 ? c.attention_factor : 0.1 * log64(c.factor) + 1;
+  if (c.scaling == RopeConfig::Scaling::Yarn) {
+    const double by_default = c.factor > 1 ? 0.1 * log64(c.factor) + 1 : 1;   // positions that are not stretched need no sharper attention
+    t.amplitude_ = c.attention_factor > 0 ? c.attention_factor : by_default;
+  }
   LOOM_TRY(const std::size_t bytes, checked_product({max_positions, c.dim, sizeof(float)}));
   LOOM_TRY(t.memory_, Buffer::create_sparse(bytes));
   return t;
