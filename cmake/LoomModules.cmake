@@ -15,6 +15,10 @@ if(LOOM_TESTS)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
   target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
     <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
+  # Preloaded into the program by tests that let its n-th write or large allocation fail.
+  add_library(loom_faults MODULE ${CMAKE_SOURCE_DIR}/tests/support/faults.cpp)
+  set_target_properties(loom_faults PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  add_dependencies(loom_test_support loom_faults)
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   find_package(Threads REQUIRED)

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/tensor_file.h"
+#include "cli/terminal_text.h"
 
 namespace loom::cli {
 namespace {
@@ -11,8 +12,9 @@ Result<std::vector<DType>> types_of(const std::string& list) {
   std::vector<DType> types;
   for (std::size_t begin = 0; begin < list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
-    LOOM_TRY(const DType type, dtype_from_name(list.substr(begin, end - begin)));
-    types.push_back(type);
+    const auto type = dtype_from_name(list.substr(begin, end - begin));
+    if (!type) return fail(Code::InvalidArgument, "--types: {}", type.error().message);
+    types.push_back(*type);
     begin = end + 1;
   }
   return types;
@@ -74,7 +76,7 @@ void print_report(const AutoMorphReport& r, const std::string& output, const std
   for (const AutoMorphRow& row : r.rows) widest = std::max(widest, row.path.size());
   std::printf("%-*s  %-12s %-9s %12s  %s\n", static_cast<int>(widest), "layer", "kind", "type", "bytes", "loss increase alone");
   for (const AutoMorphRow& row : r.rows)
-    std::printf("%-*s  %-12s %-9s %12zu  %.6g\n", static_cast<int>(widest), row.path.c_str(), row.kind.c_str(), std::string(name(row.dtype)).c_str(),
+    std::printf("%-*s  %-12s %-9s %12zu  %.6g\n", static_cast<int>(widest), terminal_text(row.path).c_str(), row.kind.c_str(), std::string(name(row.dtype)).c_str(),
                 row.bytes, row.loss_increase);
   std::printf("%s: %zu bytes in memory (float32 %zu), %s %.6g (float32 %.6g), %zu measurements, root hash %s\n", output.c_str(), r.bytes,
               r.bytes_before, std::string(r.loss_name).c_str(), r.loss, r.loss_before, r.measurements, root.c_str());

@@ -52,7 +52,9 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 Result<std::vector<Case>> chosen(const Options& o) {
   std::optional<DType> only;
   if (!o.dtype.empty()) {
-    LOOM_TRY(only, dtype_from_name(o.dtype));
+    const auto named = dtype_from_name(o.dtype);
+    if (!named) return fail(Code::InvalidArgument, "--dtype: {}", named.error().message);
+    only = *named;
     if (index(*only) >= kNumTypes) return fail(Code::InvalidArgument, "type {} is none of the {} of networks", name(*only), kNumTypes);
   }
   std::vector<Case> cases;
@@ -66,7 +68,7 @@ Result<std::vector<Case>> chosen(const Options& o) {
       if (only ? dtype == *only || (!layer.typed && t == 0) : layer.typed || t == 0) cases.push_back({&layer, dtype});
     }
   }
-  if (cases.empty()) return fail(Code::UnknownName, "--kind \"{}\" is unknown; known: {}", o.kind, fmt::join(kinds, " "));
+  if (cases.empty()) return fail(Code::InvalidArgument, "--kind \"{}\" is unknown; known: {}", o.kind, fmt::join(kinds, " "));
   return cases;
 }
 

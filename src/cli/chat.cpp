@@ -243,6 +243,7 @@ class Chat {
       complain(changed.error());
       return {};
     }
+    watch_interrupts(nullptr);  // no signal may reach for the session that goes
     session_.reset();  // before the new one takes as much memory
     LOOM_TRY(session_, open_session(model_, common_));
     note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));
@@ -283,7 +284,7 @@ Result<int> converse(Chat& chat, bool terminal) {
     const LineEditor::Outcome outcome = editor.read_message("> ", c.green, text);
     if (outcome == LineEditor::Outcome::End) break;
     if (outcome == LineEditor::Outcome::Interrupted) {
-      if (!terminal || leaves) return kInterrupted;
+      if (!terminal || leaves || interrupted()) return kInterrupted;
       leaves = true;
       chat.note("(Ctrl-C again or Ctrl-D leaves)");
       continue;

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,17 +13,6 @@
 #include "cli/terminal_text.h"
 
 namespace loom::cli {
-namespace {
-
-std::atomic<bool> g_interrupted{false};
-std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
-
-void on_interrupt(int) {
-  if (g_interrupted.exchange(true)) _exit(kInterrupted);
-  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(true);
-}
-
-}  // namespace
 
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
@@ -73,6 +60,8 @@ CLI::Validator dtype_name() {
       "", "numeric type");
 }
 
+void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n", terminal_text(text).c_str()); }
+
 int report(const Error& error) {
   std::fprintf(stderr, "loom: %s\n", terminal_text(error.message).c_str());
   switch (error.code) {
@@ -93,8 +82,8 @@ int report(const Error& error) {
     case Code::UnknownName:
     case Code::NestingTooDeep:
     case Code::LinkCycle:
-    case Code::LinkToEmpty:
     case Code::FeedbackLink:
+    case Code::LinkToEmpty:
     case Code::EmptyTensor:
     case Code::NonFinite:
     case Code::LimitExceeded:
@@ -138,21 +127,6 @@ void Progress::update(double fraction, const std::string& note) {
   std::fprintf(stderr, "\r%s%s\033[K", bar.c_str(), clip_back(note, columns - display_width(bar)).c_str());
 }
 
-void watch_interrupts(std::atomic<bool>* session_cancel) {
-  g_session_cancel = session_cancel;
-  struct sigaction action{};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-}
-
-bool interrupted() { return g_interrupted; }
-const std::atomic<bool>& interrupt_flag() { return g_interrupted; }
-
-void clear_interrupt() {
-  g_interrupted = false;
-  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(false);
-}
-
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options) {
   watch_interrupts(nullptr);
   ModelOptions model;
@@ -185,20 +159,8 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
 
 Result<std::string> read_input(const std::string& text, const std::string& file) {
   if (file.empty()) return text;
-  if (file == "-") {
-    std::string all;
-    char block[65536];
-    for (ssize_t n = 0; (n = ::read(STDIN_FILENO, block, sizeof block)) != 0;) {
-      if (n > 0) {
-        all.append(block, static_cast<std::size_t>(n));
-        continue;
-      }
-      if (interrupted()) return fail(Code::Cancelled, "interrupted");
-      if (errno != EINTR) return fail(Code::IoError, "standard input cannot be read: {}", std::strerror(errno));
-    }
-    return all;
-  }
-  return read_text_file(file, std::size_t{2} << 30);
+  constexpr std::size_t kLargest = std::size_t{2} << 30;
+  return file == "-" ? read_stream(STDIN_FILENO, "standard input", kLargest) : read_text_file(file, kLargest);
 }
 
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
@@ -234,9 +196,9 @@ std::string cpu_name() {
 }
 
 void warn_dropped(std::size_t bytes) {
-  if (bytes > 0) std::fprintf(stderr, "loom: warning: %zu bytes of the text have no token in this vocabulary and were left out\n", bytes);
+  if (bytes > 0) warn(fmt::format("{} bytes of the text have no token in this vocabulary and were left out", bytes));
 }
 
-void print_json(const Json& value) { std::printf("%s\n", dump_json(value, 1).c_str()); }
+void print_json(const Json& value) { std::printf("%s\n", terminal_json(dump_json(value, 1)).c_str()); }
 
 }  // namespace loom::cli

@@ -40,6 +40,8 @@ CLI::Validator dtype_name();
 int report(const Error& error);
 // A line on stderr for a person, unless --quiet.
 void remark(const CommonOptions& options, const std::string& text);
+// "loom: warning: TEXT" on stderr.
+void warn(const std::string& text);
 // What a command ends with: its own status, or that of its error.
 inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
 
@@ -65,7 +67,8 @@ class Progress {
   std::chrono::steady_clock::time_point from_, told_{};
 };
 
-// Ctrl-C sets the flag (a second one ends the program); the session of the running command is cancelled by it.
+// Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program); the session of the running command is cancelled by it. Without a
+// watch they end the program. clear_interrupt() forgets Ctrl-C alone.
 void watch_interrupts(std::atomic<bool>* session_cancel);
 bool interrupted();
 const std::atomic<bool>& interrupt_flag();  // what interrupted() reads, for long work that takes a flag

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "io/entity/entity.h"
+#include "cli/output_file.h"
 #include "lm/model_entity.h"
 
 namespace loom::cli {
@@ -12,12 +12,12 @@ namespace {
 struct Options {
   CommonOptions common;
   std::string model, output, adapter;
+  bool overwrite = false;
 };
 
 Result<int> run_convert(const Options& o) {
   if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  if (is_file(o.output) && !EntityReader::open(o.output))
-    return fail(Code::InvalidArgument, "{}: exists and is no .entity; not overwritten", o.output);
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::entity, o.overwrite));
   ModelEntityOptions options;
   options.threads = o.common.threads;
   if (!o.common.dtype.empty()) {
@@ -53,8 +53,10 @@ Run convert_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
   app.add_option("OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
-  app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0");
+  app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
+      ->check(dtype_name());
   app.add_option("--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
+  add_overwrite(app, o->overwrite);
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

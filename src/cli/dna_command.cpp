@@ -4,6 +4,8 @@
 
 #include "cli/commands.h"
 #include "cli/dna_recorder.h"
+#include "cli/output_file.h"
+#include "cli/terminal_text.h"
 #include "core/file.h"
 #include "evolution/dna/dna.h"
 #include "io/network_file.h"
@@ -15,7 +17,7 @@ struct DnaFlags {
   CommonOptions common;
   std::string a, b, svg, journal;
   std::vector<std::string> more;
-  bool nested = false, lenient = false;
+  bool nested = false, lenient = false, overwrite = false;
 };
 
 Result<Dna> dna_of_file(const std::string& path, const DnaFlags& o) {
@@ -51,11 +53,11 @@ void print_table(const Dna& a, const Dna& b, const DnaComparison& c) {
   for (const auto& layer : c.layers) {
     const Signature *x = find_signature(a, layer.key), *y = find_signature(b, layer.key);
     const std::string kind = x->type == y->type ? x->type : x->type + "/" + y->type;
-    std::printf("%-*s  %-18s %10zu  %-9s %-9s  %+.6f\n", width, layer.key.c_str(), kind.c_str(), x->has_weights ? x->weights.size() : 0,
+    std::printf("%-*s  %-18s %10zu  %-9s %-9s  %+.6f\n", width, terminal_text(layer.key).c_str(), terminal_text(kind).c_str(), x->has_weights ? x->weights.size() : 0,
                 std::string(name(x->dtype)).c_str(), std::string(name(y->dtype)).c_str(), layer.overlap);
   }
-  for (const std::string& key : c.unmatched) std::printf("%-*s  only in %s\n", width, key.c_str(), find_signature(a, key) != nullptr ? "A" : "B");
-  for (const LogicShift& s : c.shifts) std::printf("logic shift: %s of A is %s of B (%.6f)\n", s.source.c_str(), s.target.c_str(), s.overlap);
+  for (const std::string& key : c.unmatched) std::printf("%-*s  only in %s\n", width, terminal_text(key).c_str(), find_signature(a, key) != nullptr ? "A" : "B");
+  for (const LogicShift& s : c.shifts) std::printf("logic shift: %s of A is %s of B (%.6f)\n", terminal_text(s.source).c_str(), terminal_text(s.target).c_str(), s.overlap);
   std::printf("overall %.6f, structural %.6f, %zu logic shifts, %zu unmatched\n", c.overall, c.structural, c.shifts.size(), c.unmatched.size());
 }
 
@@ -79,7 +81,7 @@ Result<int> run_drift(const DnaFlags& o) {
   for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %19zu", n + 1);
   std::printf("\n");
   for (std::size_t k = 0; k < drift.keys.size(); ++k) {
-    std::printf("%-*s", static_cast<int>(widest), drift.keys[k].c_str());
+    std::printf("%-*s", static_cast<int>(widest), terminal_text(drift.keys[k]).c_str());
     for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %.6f (%.6f)", drift.from_first[n][k], drift.from_previous[n][k]);
     std::printf("\n");
   }
@@ -109,11 +111,11 @@ Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
 void print_events(const DriftRecord& record) {
   for (std::size_t e = 1; e < record.since_previous.size(); ++e) {
     for (const LogicShift& s : record.since_previous[e])
-      std::printf("epoch %zu: logic shift: %s is now what %s was an epoch before (%.6f)\n", e, s.target.c_str(), s.source.c_str(), s.overlap);
+      std::printf("epoch %zu: logic shift: %s is now what %s was an epoch before (%.6f)\n", e, terminal_text(s.target).c_str(), terminal_text(s.source).c_str(), s.overlap);
     for (const LogicShift& s : record.since_first[e]) {
       const auto& before = record.since_first[e - 1];
       const bool is_new = std::ranges::none_of(before, [&](const LogicShift& old) { return old.source == s.source && old.target == s.target; });
-      if (is_new) std::printf("epoch %zu: logic shift: %s is now what %s was at the start (%.6f)\n", e, s.target.c_str(), s.source.c_str(), s.overlap);
+      if (is_new) std::printf("epoch %zu: logic shift: %s is now what %s was at the start (%.6f)\n", e, terminal_text(s.target).c_str(), terminal_text(s.source).c_str(), s.overlap);
     }
   }
 }
@@ -150,7 +152,7 @@ Result<int> run_journal(const DnaFlags& o) {
   for (const std::size_t e : shown) std::printf("  %9s", fmt::format("epoch {}", e).c_str());
   std::printf("  %9s\n", "in all");
   for (std::size_t k = 0; k < drift.keys.size(); ++k) {
-    std::printf("%-*s  %-*s", static_cast<int>(widest), drift.keys[k].c_str(), static_cast<int>(kinds), record.kinds[k].c_str());
+    std::printf("%-*s  %-*s", static_cast<int>(widest), terminal_text(drift.keys[k]).c_str(), static_cast<int>(kinds), terminal_text(record.kinds[k]).c_str());
     for (const std::size_t e : shown) std::printf("  %9.2e", drift.from_previous[e][k]);
     std::printf("  %9.2e\n", drift.from_first[epochs][k]);
   }
@@ -160,6 +162,7 @@ Result<int> run_journal(const DnaFlags& o) {
 }
 
 Result<int> run_dna(const DnaFlags& o) {
+  LOOM_TRY_VOID(check_output(o.svg, OutputKind::svg, o.overwrite));
   if (!o.journal.empty()) {
     if (!o.a.empty()) return fail(Code::InvalidArgument, "--journal reads a run's own record: no other networks beside it");
     return run_journal(o);
@@ -192,6 +195,7 @@ Run dna_command(CLI::App& app) {
   app.add_option("MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
   app.add_option("--journal", o->journal, "Folder of a training: how each layer drifts from epoch to epoch, and layers that become what others were");
   app.add_option("--svg", o->svg, "A picture to write: all similarities, or with --journal layers by epochs");
+  add_overwrite(app, o->overwrite);
   app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

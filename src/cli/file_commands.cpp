@@ -5,6 +5,8 @@
 
 #include "cli/commands.h"
 #include "cli/network_report.h"
+#include "cli/output_file.h"
+#include "cli/terminal_text.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/network_file.h"
@@ -64,7 +66,7 @@ Result<int> run_inspect(const InspectOptions& o) {
     print_json(out);
     return kOk;
   }
-  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", o.model.c_str(), c.architecture.c_str(), static_cast<double>(parameters) / 1e6,
+  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", terminal_text(o.model).c_str(), terminal_text(c.architecture).c_str(), static_cast<double>(parameters) / 1e6,
               static_cast<double>(bytes) / 1e6);
   std::printf("%ld layers, width %ld, feed-forward %ld, %ld heads (%ld key-value) of %ld, vocabulary %ld, context %ld\n",
               static_cast<long>(c.num_hidden_layers), static_cast<long>(c.hidden_size), static_cast<long>(c.intermediate_size),
@@ -74,7 +76,7 @@ Result<int> run_inspect(const InspectOptions& o) {
     std::printf("  %-10s %4zu tensors %10.2f MB\n", type.c_str(), entry.first, static_cast<double>(entry.second) / 1e6);
   if (o.tensors)
     for (const SourceTensor& t : source.tensors)
-      std::printf("  %-48s %-9s %s\n", t.name.c_str(), std::string(name(t.dtype)).c_str(), shape_text(t.shape).c_str());
+      std::printf("  %-48s %-9s %s\n", terminal_text(t.name).c_str(), std::string(name(t.dtype)).c_str(), shape_text(t.shape).c_str());
   return kOk;
 }
 
@@ -108,10 +110,11 @@ Result<int> inspect_network(const InspectOptions& o) {
                     {"layers", std::move(layers)}});
     return kOk;
   }
-  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n", o.model.c_str(), network.settings.id.c_str(),
+  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n", terminal_text(o.model).c_str(),
+              terminal_text(network.settings.id).c_str(),
               size.depth, size.rows, size.cols, size.layers_per_cell, network.resident_bytes());
   for (const LayerRow& r : rows)
-    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", r.path.c_str(), r.kind.c_str(), r.dtype.c_str(), r.weights, r.resident_bytes,
+    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", terminal_text(r.path).c_str(), r.kind.c_str(), r.dtype.c_str(), r.weights, r.resident_bytes,
                 r.disabled ? "  disabled" : "");
   for (const auto& [type, entry] : by_type)
     std::printf("%-10s %12zu weights %12zu bytes, %.2f bits each\n", type.c_str(), entry.first, entry.second,
@@ -122,6 +125,7 @@ Result<int> inspect_network(const InspectOptions& o) {
 struct QuantizeOptions {
   CommonOptions common;
   std::string model, output, dtype;
+  bool overwrite = false;
 };
 
 Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype) {
@@ -138,10 +142,7 @@ Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype) {
 
 Result<int> run_quantize(const QuantizeOptions& o) {
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
-  if (is_file(o.output)) {
-    auto existing = model_format(o.output);
-    if (!existing) return fail(Code::InvalidArgument, "{}: exists and is no model; not overwritten", o.output);
-  }
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::gguf, o.overwrite));
   auto opened = GgufFile::open(o.model);
   if (!opened) return tl::make_unexpected(std::move(opened).error());
   const GgufFile& file = *opened;
@@ -166,7 +167,7 @@ Result<int> run_quantize(const QuantizeOptions& o) {
   }
   watch_interrupts(nullptr);
   LOOM_TRY_VOID(writer.write(o.output));
-  if (!o.common.quiet) std::printf("%s written\n", o.output.c_str());
+  if (!o.common.quiet) std::printf("%s written\n", terminal_text(o.output).c_str());
   return kOk;
 }
 
@@ -185,7 +186,8 @@ Run quantize_command(CLI::App& app) {
   auto o = std::make_shared<QuantizeOptions>();
   app.add_option("MODEL", o->model, "GGUF file")->required();
   app.add_option("OUTPUT", o->output, "GGUF file to write")->required();
-  app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required();
+  app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required()->check(dtype_name());
+  add_overwrite(app, o->overwrite);
   add_common(app, o->common, false);
   return [o] { return finish(run_quantize(*o)); };
 }

@@ -180,6 +180,7 @@ Run finetune_command(CLI::App& app) {
   setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->capture_default_str();
   setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")
       ->delimiter(',')
+      ->check(CLI::IsMember({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}))
       ->capture_default_str();
   setting(app.add_option("--length", c.length, "Tokens of a window"), "length")->check(CLI::Range(1, 1 << 16))->capture_default_str();
   setting(app.add_option("--batch", c.batch_size, "Windows per step"), "batch")->check(CLI::Range(1, 1 << 16))->capture_default_str();

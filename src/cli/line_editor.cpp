@@ -33,6 +33,10 @@ LineEditor::Outcome read_plain(const std::string& prompt, const std::string& col
   std::fflush(stdout);
   line.clear();
   for (;;) {
+    if (interrupted()) {   // SIGTERM or SIGHUP during an answer
+      clear_interrupt();
+      return LineEditor::Outcome::Interrupted;
+    }
     char c;
     const ssize_t n = ::read(STDIN_FILENO, &c, 1);
     if (n < 0 && interrupted()) {
@@ -220,6 +224,7 @@ LineEditor::~LineEditor() = default;
 
 LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::string& colour, std::string& line) {
   if (!editing_) return read_plain(prompt, colour, line);
+  if (interrupted()) return Outcome::Interrupted;   // SIGTERM or SIGHUP during an answer
   Editing& e = *editing_;
   e.prompt = colour.empty() ? wide(prompt) : L"\1" + wide(colour) + L"\1" + wide(prompt) + L"\1\033[0m\1";
   e.interrupted = false;

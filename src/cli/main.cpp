@@ -2,10 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
+#include <iostream>
 
 #include "cli/commands.h"
+#include "cli/signals.h"
 #include "core/nearest.h"
 #include "core/numerics_version.h"
 
@@ -44,7 +45,7 @@ constexpr Command kCommands[] = {
 };
 
 // A closed standard stream would lend its number to the next file that is opened, and text meant for a person would land in it.
-// A stream that cannot be written keeps the error visible.
+// Opened the wrong way round, a stream keeps the error visible: nothing can be read from 0 or written to 1 and 2.
 void occupy_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(loom::cli::kFailed);
@@ -83,8 +84,10 @@ const CLI::App& chosen(const CLI::App& app) {
   return named.empty() ? app : chosen(*named[0]);
 }
 
+// The status, unless what was printed did not arrive.
 int written(int status) {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::cout.flush();
+  if (status != 0 || (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))) return status;
   std::fprintf(stderr, "loom: cannot write to standard output\n");
   return loom::cli::kFailed;
 }
@@ -93,7 +96,7 @@ int written(int status) {
 
 int main(int argc, char** argv) {
   occupy_standard_streams();
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to tell, not a death
+  loom::cli::handle_signals();
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
@@ -135,9 +138,8 @@ int main(int argc, char** argv) {
     return written(app.exit(e));
   } catch (const CLI::ParseError& e) {
     return usage_error(chosen(app), e.what());
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "loom: out of memory\n");
-    return loom::cli::kOutOfMemory;
+  } catch (const std::exception& e) {  // a size beyond what a container can hold: memory that runs out ends the program by itself
+    loom::cli::give_up(e.what(), loom::cli::kOutOfMemory);
   }
-  return written(status);
+  return written(loom::cli::status_after_signals(status));
 }

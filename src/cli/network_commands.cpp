@@ -6,6 +6,8 @@
 #include "cli/auto_morph_command.h"
 #include "cli/commands.h"
 #include "cli/network_report.h"
+#include "cli/output_file.h"
+#include "cli/terminal_text.h"
 #include "cli/tensor_file.h"
 #include "core/file.h"
 #include "core/philox.h"
@@ -19,7 +21,7 @@ namespace {
 Result<Network> open_network(const std::string& path, bool lenient, bool quiet) {
   LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient}));
   if (!quiet)
-    for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "loom: warning: %s\n", warning.c_str());
+    for (const std::string& warning : loaded.warnings) warn(warning);
   return std::move(loaded.network);
 }
 
@@ -56,10 +58,11 @@ struct RunOptions {
   std::string network, input, output;
   std::size_t batch = 1;
   std::uint64_t seed = 0;
-  bool lenient = false;
+  bool lenient = false, overwrite = false;
 };
 
 Result<int> run_network(const RunOptions& o) {
+  if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::json_list, o.overwrite));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
   LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed) : read_tensor(o.input));
   if (o.input.empty() && !o.common.quiet)
@@ -105,7 +108,7 @@ Result<int> run_network(const RunOptions& o) {
 struct MorphOptions {
   CommonOptions common;
   std::string network, output, dtype;
-  bool keep_master = false, lenient = false;
+  bool keep_master = false, lenient = false, overwrite = false;
   AutoMorphFlags automatic;
 };
 
@@ -121,6 +124,7 @@ Result<int> run_auto_morph(const MorphOptions& o) {
 }
 
 Result<int> run_morph(const MorphOptions& o) {
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite));
   if (o.automatic.automatic) return run_auto_morph(o);
   if (o.automatic.given()) return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
   if (o.dtype.empty()) return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
@@ -163,7 +167,7 @@ Result<int> run_diff(const DiffOptions& o) {
   if (o.common.json) {
     print_json(Json{{"equal", same}, {"weights", std::move(list)}});
   } else {
-    for (const WeightDifference& d : rows) std::printf("%s\n", d.text().c_str());
+    for (const WeightDifference& d : rows) std::printf("%s\n", terminal_text(d.text()).c_str());
     std::printf("%s\n", same ? "the networks are equal" : "the networks differ");
   }
   return same ? kOk : kFailed;
@@ -176,6 +180,7 @@ Run run_command(CLI::App& app) {
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   auto* const input = app.add_option("-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
   app.add_option("-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
+  add_overwrite(app, o->overwrite);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
@@ -188,7 +193,8 @@ Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   app.add_option("OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
-  app.add_option("--dtype", o->dtype, "One of the 21 types");
+  app.add_option("--dtype", o->dtype, "One of the 21 types")->check(dtype_name());
+  add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");

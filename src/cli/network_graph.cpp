@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/network_report.h"
 #include "core/file.h"
 #include "core/markup.h"
@@ -197,12 +198,15 @@ Run graph_command(CLI::App& app) {
   struct Options {
     CommonOptions common;
     std::string network, output;
+    bool overwrite = false;
   };
   auto o = std::make_shared<Options>();
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   app.add_option("-o,--output", o->output, "FILE.svg; without it, stdout");
+  add_overwrite(app, o->overwrite);
   add_common(app, o->common, false);
   return [o]() -> int {
+    if (auto free = check_output(o->output, OutputKind::svg, o->overwrite); !free) return report(free.error());
     const auto loaded = load_network(o->network);
     if (!loaded) return report(loaded.error());
     if (loaded->network.num_cells() > 4096)

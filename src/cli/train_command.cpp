@@ -7,6 +7,8 @@
 #include "cli/commands.h"
 #include "cli/dna_recorder.h"
 #include "cli/finetune_command.h"
+#include "cli/output_file.h"
+#include "cli/terminal_text.h"
 #include "cli/train_view.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
@@ -37,13 +39,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What a message says about steps that went wrong, unless there is a picture for it.
-std::string printable_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
-}
-
 // A line per epoch, and on a terminal a bar between.
 class Reporter {
  public:
@@ -70,7 +65,7 @@ class Reporter {
   }
 
   void note(std::uint64_t step, const std::string& text) {
-    std::fprintf(stderr, "%sloom: step %llu: %s\n", clear_, static_cast<unsigned long long>(step), printable_line(text).c_str());
+    std::fprintf(stderr, "%sloom: step %llu: %s\n", clear_, static_cast<unsigned long long>(step), terminal_text(text).c_str());
   }
 
   void epoch_done(const TrainProgress& p) {
@@ -112,7 +107,7 @@ Result<int> run_train(const TrainOptions& o) {
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
   watch_interrupts(nullptr);
   if (!o.common.quiet) {
-    for (const std::string& warning : run->warnings()) std::fprintf(stderr, "loom: warning: %s\n", warning.c_str());
+    for (const std::string& warning : run->warnings()) warn(warning);
     std::size_t parameters = 0;
     for (const Parameter& p : run->trainer().parameters()) parameters += p.elements;
     const DatasetInfo& data = run->data().training->info();
@@ -141,7 +136,7 @@ Result<int> run_train(const TrainOptions& o) {
   const double seconds = seconds_since(start);
   if (!dna.warning().empty()) result.warnings.push_back(dna.warning());
   if (!o.common.quiet)
-    for (const std::string& warning : result.warnings) std::fprintf(stderr, "loom: warning: %s\n", printable_line(warning).c_str());
+    for (const std::string& warning : result.warnings) warn(warning);
   if (o.common.json) {
     Json out{{"run", options.out},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
              {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"hash", to_hex(result.hash)}};
@@ -154,14 +149,15 @@ Result<int> run_train(const TrainOptions& o) {
                 to_hex(result.hash).c_str());
   }
   if (result.stop_reason == "diverged") {
-    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n", result.message.c_str(), options.out.c_str());
+    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n", terminal_text(result.message).c_str(),
+                 terminal_text(options.out).c_str());
     return kFailed;
   }
   if (result.stop_reason == "stopped") {
     std::string again = "loom train " + o.config;
     if (!o.out.empty()) again += " --out " + o.out;
     if (!o.folder.empty()) again += " --folder " + o.folder;
-    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), printable_line(again).c_str());
+    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), terminal_text(again).c_str());
     return kInterrupted;
   }
   return kOk;
@@ -217,13 +213,17 @@ Run train_command(CLI::App& app) {
 Run report_command(CLI::App& app) {
   struct ReportOptions {
     std::string run, out;
+    bool overwrite = false;
   };
   const auto o = std::make_shared<ReportOptions>();
   app.add_option("RUN", o->run, "Folder of a run, finished or not")->required();
   app.add_option("-o,--out", o->out, "Where the page goes (default: RUN/report.html)");
+  add_overwrite(app, o->overwrite);
   return [o] {
-    if (auto written = write_report(o->run, o->out); !written) return report(written.error());
-    std::printf("%s\n", (o->out.empty() ? o->run + "/report.html" : o->out).c_str());
+    const std::string page = o->out.empty() ? o->run + "/report.html" : o->out;
+    if (auto free = check_output(page, OutputKind::html, o->overwrite); !free) return report(free.error());
+    if (auto written = write_report(o->run, page); !written) return report(written.error());
+    std::printf("%s\n", page.c_str());
     return static_cast<int>(kOk);
   };
 }

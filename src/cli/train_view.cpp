@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "cli/common.h"
+#include "cli/terminal_text.h"
 
 namespace loom::cli {
 namespace {
@@ -102,7 +103,7 @@ bool TrainView::possible() {
   return isatty(STDOUT_FILENO) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
 }
 
-TrainView::TrainView(std::string title, const TrainingRun& run) : title_(std::move(title)) {
+TrainView::TrainView(std::string title, const TrainingRun& run) : title_(terminal_text(title)) {
   std::size_t parameters = 0;
   for (const Parameter& p : const_cast<TrainingRun&>(run).trainer().parameters()) parameters += p.elements;
   about_ = fmt::format("{} parameters, {} samples, {} to validate", thousands(parameters), thousands(run.data().training_samples.size()),
@@ -139,7 +140,7 @@ void TrainView::journal_line(const Json& line) {
 }
 
 void TrainView::warn(const std::string& text) {
-  warning_ = text, ++warnings_;
+  warning_ = terminal_text(text, 400), ++warnings_;
 }
 
 // The curve of the mean and validation points, two by four dots to a character.
@@ -233,7 +234,10 @@ void TrainView::draw(bool always) {
   drawn_ = now;
   winsize size{};
   int columns = 80, rows = 24;
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) columns = size.ws_col, rows = size.ws_row;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+    // Beyond these a line or a picture tells nobody more, and some terminals claim 65535 x 65535.
+    columns = std::min<int>(size.ws_col, 400), rows = std::min<int>(size.ws_row, 200);
+  }
   // A window of another size has wrapped the old lines anywhere: begin again on an empty screen.
   std::string picture = columns != columns_ || rows != rows_ ? "\x1b[2J\x1b[H" : "\x1b[H";
   columns_ = columns, rows_ = rows;

@@ -9,7 +9,6 @@
 
 #include "core/buffer.h"
 #include "core/checked.h"
-#include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
 #include "core/sha256.h"
@@ -146,24 +145,6 @@ TEST(Json, J_23_utf8_is_checked) {
                           "a",
                           "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
     EXPECT_FALSE(is_utf8(bad));
-}
-
-TEST(Files, F_02_names_stay_inside_the_folder) {
-  for (const char* bad : {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", ".", "a/."}) EXPECT_FALSE(path_inside("m", bad)) << bad;
-  EXPECT_EQ(path_inside("m", "a/b.safetensors").value(), "m/a/b.safetensors");
-}
-
-TEST(Files, F_03_atomic_write_and_errors) {
-  const std::string path = ::testing::TempDir() + "loom_file_test";
-  ASSERT_TRUE(write_file_atomically(path, std::as_bytes(std::span("hello", 5))));
-  EXPECT_EQ(read_text_file(path).value(), "hello");
-  auto map = MappedFile::open(path);
-  ASSERT_TRUE(map);
-  EXPECT_EQ((*map)->bytes().size(), 5u);
-  EXPECT_EQ(MappedFile::open(path + ".absent").error().code, Code::NotFound);
-  EXPECT_FALSE(MappedFile::open(::testing::TempDir()));
-  EXPECT_FALSE(write_file_atomically("/dev/full/x", {}));
-  EXPECT_EQ(read_text_file(path, 4).error().code, Code::LimitExceeded);
 }
 
 TEST(Buffer, IsZeroedAndAligned) {

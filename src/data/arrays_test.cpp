@@ -1,5 +1,11 @@
 // Data sets in IDX, NPY and NPZ files.
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
 #include "data/data_test.h"
 #include "data/idx/idx.h"
 #include "data/numpy/numpy_dataset.h"
@@ -56,6 +62,32 @@ TEST(Idx, F_01_damaged_and_truncated_files_are_refused_within_bounds) {
   const std::byte huge[] = {std::byte{0},    std::byte{0},    std::byte{8},    std::byte{1},
                             std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
   expect_error(parse_idx(huge), Code::CorruptData, {"offset 8", "4294967295"});
+}
+
+// 64 MiB of zeros in 64 KiB; memory was once taken for old and new buffers at once.
+TEST(Idx, F_01_unpacking_takes_the_memory_of_the_bytes_and_no_more) {
+  const std::vector<std::byte> zeros(std::size_t{64} << 20);
+  std::vector<std::byte> packed(1 << 20);
+  z_stream stream{};
+  ASSERT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(zeros.data())), stream.avail_in = static_cast<uInt>(zeros.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data()), stream.avail_out = static_cast<uInt>(packed.size());
+  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(packed.size() - stream.avail_out);
+  deflateEnd(&stream);
+  const pid_t child = fork();
+  if (child == 0) {
+    rusage before{}, after{};
+    getrusage(RUSAGE_SELF, &before);
+    const auto out = gunzip(packed, zeros.size());
+    getrusage(RUSAGE_SELF, &after);
+    const bool same = out && out->size() == zeros.size() && std::ranges::equal(out->bytes(), zeros);
+    _exit(!same ? 1 : after.ru_maxrss - before.ru_maxrss > (72 << 10) ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  expect_error(gunzip(packed, zeros.size() - 1), Code::LimitExceeded, {"when unpacked"});
 }
 
 TEST(Arrays, T_42_errors_name_file_sample_and_what_was_expected) {

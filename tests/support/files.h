@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "leftovers.h"
 #include "paths.h"
 
 namespace loom::test {

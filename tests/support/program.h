@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,9 @@ class Program {
  public:
   std::string stdout_file;             // a path instead of the pipe
   bool close_stdin = false, close_stdout = false;
+  std::vector<std::string> environment;  // NAME=VALUE, beside what this process has
+  int ignored_signal = 0;                // as nohup does with SIGHUP
+  std::size_t memory_limit = 0;          // bytes of address space
 
   explicit Program(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
   ~Program() {
@@ -46,7 +51,12 @@ class Program {
     pid_ = fork();
     ASSERT_GE(pid_, 0);
     if (pid_ == 0) {
-      signal(SIGINT, SIG_DFL);
+      for (const int stop : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(stop, stop == ignored_signal ? SIG_IGN : SIG_DFL);
+      if (memory_limit != 0) {
+        const rlimit limit{memory_limit, memory_limit};
+        setrlimit(RLIMIT_AS, &limit);
+      }
+      for (std::string& variable : environment) putenv(variable.data());
       dup2(in[0], 0), dup2(out[1], 1), dup2(err[1], 2);
       if (!stdout_file.empty()) dup2(open(stdout_file.c_str(), O_WRONLY), 1);
       if (close_stdin) close(0);
@@ -59,7 +69,7 @@ class Program {
   }
   void send(const std::string& text) { EXPECT_EQ(write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size())); }
   void end_input() { close(in_), in_ = -1; }
-  void interrupt() { EXPECT_EQ(kill(pid_, SIGINT), 0); }
+  void interrupt(int signal = SIGINT) { EXPECT_EQ(kill(pid_, signal), 0); }
   // Reads until stdout holds `bytes` bytes behind what it held, or `text`; false when the program ended or 60 s went by.
   bool wait_for_output(std::size_t bytes) {
     const std::size_t wanted = outcome_.out.size() + bytes;
@@ -71,6 +81,11 @@ class Program {
     while (outcome_.out.find(text) == std::string::npos)
       if (!pump()) return false;
     return true;
+  }
+  // Until the program closes its streams; its standard input stays as it is.
+  bool wait_for_end() {
+    while (pump()) {}
+    return out_ < 0 && err_ < 0;
   }
   const std::string& output() const { return outcome_.out; }
 

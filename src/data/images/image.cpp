@@ -2,12 +2,12 @@
 
 namespace loom {
 
-Result<Image> decode_image(std::span<const std::byte> file) {
+Result<Image> decode_image(std::span<const std::byte> file, std::size_t max_pixels) {
   const auto starts_with = [&](std::string_view magic) {
     return std::string_view(reinterpret_cast<const char*>(file.data()), file.size()).starts_with(magic);
   };
-  if (starts_with("\x89PNG\r\n\x1a\n")) return decode_png(file);
-  if (starts_with("\xff\xd8\xff")) return decode_jpeg(file);
+  if (starts_with("\x89PNG\r\n\x1a\n")) return decode_png(file, max_pixels);
+  if (starts_with("\xff\xd8\xff")) return decode_jpeg(file, max_pixels);
   return fail(Code::Unsupported, "neither PNG nor JPEG");
 }
 

@@ -50,6 +50,97 @@ TEST(Images, F_01_errors_name_the_file) {
   std::filesystem::remove_all(root);
 }
 
+std::uint32_t crc_of(std::span<const std::byte> bytes) {
+  std::uint32_t crc = 0xffffffffu;
+  for (const std::byte b : bytes) {
+    crc ^= std::to_integer<std::uint32_t>(b);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xedb88320u : 0u);
+  }
+  return ~crc;
+}
+
+void add_big32(std::vector<std::byte>& to, std::uint32_t v) {
+  for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<std::byte>(v >> shift));
+}
+
+std::vector<std::byte> png_chunk(std::string_view type, std::span<const std::byte> content) {
+  std::vector<std::byte> named, out;
+  for (const char c : type) named.push_back(static_cast<std::byte>(c));
+  named.insert(named.end(), content.begin(), content.end());
+  add_big32(out, static_cast<std::uint32_t>(content.size()));
+  out.insert(out.end(), named.begin(), named.end());
+  add_big32(out, crc_of(named));
+  return out;
+}
+
+// The size of the picture was once read from bytes 16 to 24 of the file, whatever chunk they belong to, and libpng then filled its own.
+TEST(Images, F_01_a_png_whose_first_chunk_is_no_header_is_refused) {
+  const auto good = bytes_of_file(golden_data("folder/a/rgb.png"));
+  const auto with = [&](std::size_t at, const std::vector<std::byte>& chunk) {
+    auto bad = good;
+    bad.insert(bad.begin() + static_cast<std::ptrdiff_t>(at), chunk.begin(), chunk.end());
+    return bad;
+  };
+  std::vector<std::byte> small, large;
+  for (auto* content : {&small, &large}) {
+    add_big32(*content, content == &small ? 2 : 600);
+    add_big32(*content, content == &small ? 2 : 500);
+    content->insert(content->end(), {std::byte{8}, std::byte{2}, std::byte{0}, std::byte{0}, std::byte{0}});
+    for (const char* type : {"tEXt", "IDAT"}) expect_error(decode_image(with(8, png_chunk(type, *content))), Code::CorruptData, {"first chunk"});
+    expect_error(decode_image(with(8, png_chunk("IHDR", *content))), Code::CorruptData, {"first chunk"});
+    expect_error(decode_image(with(8 + 25, png_chunk("IHDR", *content))), Code::CorruptData, {"first chunk"});
+    EXPECT_TRUE(decode_image(with(8 + 25, png_chunk("tEXt", *content)))) << "behind the header any text may stand";
+  }
+  // A longer header: its other bytes are right.
+  std::vector<std::byte> header(good.begin() + 16, good.begin() + 16 + 13);
+  header.push_back(std::byte{0});
+  auto longer = good;
+  longer.erase(longer.begin() + 8, longer.begin() + 8 + 25);
+  const auto chunk = png_chunk("IHDR", header);
+  longer.insert(longer.begin() + 8, chunk.begin(), chunk.end());
+  expect_error(decode_image(longer), Code::CorruptData, {"header of 14 bytes"});
+  // 16 bits per sample are told from the header alone.
+  header.resize(13), header[8] = std::byte{16};
+  auto deep = good;
+  const auto deep_chunk = png_chunk("IHDR", header);
+  std::ranges::copy(deep_chunk, deep.begin() + 8);
+  expect_error(decode_image(deep), Code::Unsupported, {"16 bits"});
+}
+
+TEST(Images, F_01_pictures_beyond_the_limit_are_refused) {
+  for (const char* name : {"folder/a/rgb.png", "folder/b/smooth.jpg"}) {
+    EXPECT_TRUE(decode_image(bytes_of_file(golden_data(name)), 30));
+    expect_error(decode_image(bytes_of_file(golden_data(name)), 29), Code::LimitExceeded, {"5 x 6", "29"});
+  }
+}
+
+// A progressive JPEG of one block; every scan holds one code. Each coefficient comes in `refinements` + 1 scans.
+std::vector<std::byte> jpeg_of_scans(int refinements) {
+  std::string s("\xff\xd8\xff\xdb\0\x43\0", 7);
+  s += std::string(64, '\1');
+  s += std::string("\xff\xc2\0\x0b\x08\0\x08\0\x08\1\1\x11\0", 13);
+  for (const char table : {'\0', '\x10'}) {  // one code of one bit, for the symbol 0
+    s += std::string("\xff\xc4\0\x14", 4) + table + '\1' + std::string(15, '\0') + '\0';
+  }
+  const auto scan = [&](int coefficient, int high, int low) {
+    s += std::string("\xff\xda\0\x08\1\1\0", 7);
+    s += static_cast<char>(coefficient), s += static_cast<char>(coefficient), s += static_cast<char>(high << 4 | low), s += '\x7f';
+  };
+  scan(0, 0, 0);
+  for (int pass = 0; pass <= refinements; ++pass)
+    for (int k = 1; k < 64; ++k) scan(k, pass == 0 ? 0 : refinements - pass + 1, refinements - pass);
+  s += "\xff\xd9";
+  const auto bytes = std::as_bytes(std::span(s));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Images, F_01_a_jpeg_of_very_many_scans_is_refused) {
+  const auto image = decode_image(jpeg_of_scans(0));
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_EQ(image->pixels, std::vector<std::uint8_t>(64, 128));
+  expect_error(decode_image(jpeg_of_scans(1)), Code::LimitExceeded, {"101 scans"});
+}
+
 TEST(Images, F_01_damaged_images_are_errors_or_pictures) {
   for (const char* name : {"folder/a/alpha.PNG", "folder/b/palette.png", "folder/b/smooth.jpg"}) {
     const auto good = bytes_of_file(golden_data(name));

@@ -9,6 +9,7 @@
 
 #include "io/entity/entity_reseal.h"
 #include "io/hostile_test.h"
+#include "support/leftovers.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -244,16 +245,18 @@ TEST(Entity, F_30_the_writer_refuses) {
 class SavedEntity : public ::testing::Test {
  protected:
   void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
     EntityWriter writer;
     ASSERT_TRUE(writer.add("metadata", 0, 0, bytes_of("old")));
     ASSERT_TRUE(writer.write(path_));
     old_ = bytes_of_file(path_);
   }
-  void TearDown() override { ::unlink(path_.c_str()); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
   bool old_file_is_there() const { return !old_.empty() && bytes_of_file(path_) == old_; }
-  bool temporary_is_there() const { return is_file(path_ + ".part"); }
+  bool temporary_is_there() const { return !test::leftovers(folder_).empty(); }
 
-  const std::string path_ = ::testing::TempDir() + "saved.entity";
+  const std::string folder_ = ::testing::TempDir() + "saved_entity", path_ = folder_ + "/saved.entity";
   std::vector<std::byte> old_;
 };
 

@@ -1,0 +1,16 @@
+#pragma once
+// Files that a command is asked to write: what stands there already and is of another kind is not destroyed.
+
+#include "cli/common.h"
+
+namespace loom::cli {
+
+enum class OutputKind { entity, gguf, svg, html, npy, json_list, network };
+
+// --overwrite.
+void add_overwrite(CLI::App& app, bool& overwrite);
+
+// InvalidArgument when `path` is a file of another kind than the one to be written; none, an empty one or one of the same kind may be replaced.
+Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite);
+
+}  // namespace loom::cli

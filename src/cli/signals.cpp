@@ -1,0 +1,109 @@
+#include "cli/signals.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <new>
+
+#include "cli/common.h"
+#include "core/file.h"
+
+namespace loom::cli {
+namespace {
+
+std::atomic<bool> g_watched{false};      // a command looks at interrupted()
+std::atomic<bool> g_interrupted{false};  // by Ctrl-C, which a chat survives
+std::atomic<int> g_ending{0};            // SIGTERM or SIGHUP, which nothing does
+std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
+
+[[noreturn]] void end_by(int signal) {
+  remove_temporary_files();
+  _exit(128 + signal);
+}
+
+void on_stop(int signal) {
+  if (!g_watched) end_by(signal);
+  // A terminal that closes sends SIGHUP more than once, and some managers SIGTERM and SIGHUP: only a person's second Ctrl-C is impatience.
+  if (signal == SIGINT) {
+    if (g_interrupted.exchange(true)) end_by(signal);
+  } else {
+    int none = 0;
+    g_ending.compare_exchange_strong(none, signal);
+    g_interrupted = true;
+  }
+  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(true);
+}
+
+// Bytes that a terminal might obey become '?'; what is not ASCII too, for decoding it here is not worth it.
+void print_line(const char* a, const char* b) {
+  char line[1024] = "loom: ";
+  std::size_t n = std::strlen(line);
+  for (const char* text : {a, b})
+    for (; *text != '\0' && n + 1 < sizeof line; ++text) line[n++] = *text >= ' ' && *text <= '~' ? *text : '?';
+  line[n++] = '\n';
+  if (isatty(STDERR_FILENO) != 0 && ::write(STDERR_FILENO, "\r\033[K", 4) < 0) return;  // a bar may stand there
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, n);
+}
+
+// The page of a mapped file that is no longer there.
+void on_bus_error(int, siginfo_t* info, void*) {
+  const char* const path = mapped_file_at(info->si_addr);
+  remove_temporary_files();
+  if (path != nullptr) {
+    print_line(path, ": became shorter while it was read");
+    _exit(kBadFile);
+  }
+  std::signal(SIGBUS, SIG_DFL);
+  std::raise(SIGBUS);
+}
+
+void install(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action = {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void handle_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, on_stop);
+  install(SIGPIPE, end_by);
+  install(SIGABRT, [](int) { remove_temporary_files(); });  // abort() goes on
+  std::signal(SIGXFSZ, SIG_IGN);                            // a file that may not grow is an error to tell, not a death
+  struct sigaction bus{};
+  bus.sa_sigaction = on_bus_error;
+  bus.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &bus, nullptr);
+  // Instead of an exception through code that is built without them, in whatever thread.
+  std::set_new_handler([] { give_up("out of memory", kOutOfMemory); });
+}
+
+int status_after_signals(int status) {
+  const int ending = g_ending;
+  return ending != 0 && (status == kOk || status == kInterrupted) ? 128 + ending : status;
+}
+
+void give_up(const char* why, int status) {
+  remove_temporary_files();
+  print_line(why, "");
+  _exit(status);
+}
+
+void watch_interrupts(std::atomic<bool>* session_cancel) {
+  g_session_cancel = session_cancel;
+  g_watched = true;
+  if (session_cancel != nullptr && interrupted()) session_cancel->store(true);
+}
+
+bool interrupted() { return g_interrupted || g_ending != 0; }
+const std::atomic<bool>& interrupt_flag() { return g_interrupted; }
+
+void clear_interrupt() {
+  g_interrupted = g_ending != 0;
+  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(g_ending != 0);
+}
+
+}  // namespace loom::cli

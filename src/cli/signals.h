@@ -1,0 +1,17 @@
+#pragma once
+// How the program ends when it is told to, when memory runs out, and when a file is cut while it is mapped: no temporary file is left, and
+// one line on stderr says why.
+
+namespace loom::cli {
+
+// For main, once and first. Ctrl-C, SIGTERM and SIGHUP stop a watched command as its next interrupted() says (common.h) and end any other;
+// a second Ctrl-C ends both. A signal that was ignored when the program started stays ignored (nohup).
+void handle_signals();
+
+// What the program returns for a command's status: 128 + the signal that has stopped it.
+int status_after_signals(int status);
+
+// Removes temporary files, prints "loom: WHY" and ends the program. Allocates nothing.
+[[noreturn]] void give_up(const char* why, int status);
+
+}  // namespace loom::cli

@@ -1,0 +1,394 @@
+// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed, disks and memory that run out.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "../support/program.h"
+#include "../support/small_model.h"
+
+namespace loom {
+namespace {
+
+using test::leftovers;
+using test::loom;
+using test::Outcome;
+using test::Program;
+using test::read_all;
+using test::source_path;
+using test::write_all;
+using Args = std::vector<std::string>;
+
+constexpr const char* kNetwork = R"({"seed":1,"input_shape":[2],"layers":[
+  {"type":"dense","input_height":2,"output_height":8,"activation":"tanh"},
+  {"type":"dense","input_height":8,"output_height":3,"activation":"linear"}]})";
+
+class FilesCli : public testing::Test {
+ protected:
+  std::string file(const std::string& name) const { return folder_ / name; }
+  static std::string tiny() { return source_path("tests/golden/models/llama2_untied"); }
+  void SetUp() override { write_all(file("net.json"), kNetwork); }
+
+  static Args with_program(Args args) {
+    args.insert(args.begin(), test::loom_binary());
+    return args;
+  }
+  static void expect_one_line(const Outcome& run, int status, const std::string& named) {
+    EXPECT_EQ(run.status, status) << run.err;
+    EXPECT_EQ(run.err.rfind("loom: ", 0), 0u) << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+    EXPECT_NE(run.err.find(named), std::string::npos) << run.err << "does not name " << named;
+  }
+  template <class F>
+  static bool wait_until(F done) {
+    for (int i = 0; i < 15000; ++i, usleep(2000))
+      if (done()) return true;
+    return false;
+  }
+  // A training, a fine-tuning and a breeding of which each takes a minute, and what is written when some of it is done.
+  std::string training() {
+    std::string points = "x,y,kind\n";
+    for (int i = 0; i < 900; ++i) points += fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
+    write_all(file("points.csv"), points);
+    Json json = parse_json(R"({"data":{"format":"csv","path":"points.csv","class_ids":true},"seed":5,"epochs":4000,"batch_size":4,
+      "loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01},"journal":{"hash_every":25}})").value();
+    json["network"] = parse_json(kNetwork).value();
+    write_all(file("c.json"), dump_json(json));
+    return file("c.json");
+  }
+  Args finetuning() {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += fmt::format("The {} wheel turns {} times. ", i % 7, i * i % 11);
+    write_all(file("wheel.txt"), text);
+    return {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("a"), "--rank", "4", "--length", "16", "--steps", "100000", "-t", "1", "--hash-every", "7"};
+  }
+  Args breeding() {
+    write_all(file("e.json"), R"({"task":{"name":"xor","target":1e9},"population":24,"generations":1000000,"seed":3,
+      "network":{"depth":1,"rows":1,"cols":2,"layers_per_cell":1,"seed":1,"layers":[
+        {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":2,"output_height":3,"bias":true,"activation":"tanh"},
+        {"z":0,"y":0,"x":1,"l":0,"type":"dense","input_height":3,"output_height":1,"bias":true}]}})");
+    return {"evolve", file("e.json"), "-t", "1", "-o", file("e"), "--save-every", "5", "--quiet"};
+  }
+
+  test::TempFolder folder_;
+};
+
+class StopSignals : public FilesCli, public testing::WithParamInterface<int> {
+ protected:
+  // Runs until `begun`, sends the signal, and expects the program to end by itself, soon, with 128 + the signal.
+  template <class F>
+  Outcome stopped(Args args, F begun) {
+    Program program(with_program(std::move(args)));
+    program.start();
+    EXPECT_TRUE(wait_until(begun));
+    program.interrupt(GetParam());
+    const Outcome run = program.finish();
+    EXPECT_EQ(run.status, 128 + GetParam()) << run.err;
+    EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
+    return run;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, StopSignals, testing::Values(SIGINT, SIGTERM, SIGHUP), [](const auto& info) {
+  return info.param == SIGINT ? "INT" : info.param == SIGTERM ? "TERM" : "HUP";
+});
+
+TEST_P(StopSignals, T_60_train_saves_and_can_go_on) {
+  const std::string config = training();
+  const Outcome run = stopped({"train", config, "-t", "1"}, [&] { return read_all(file("c.run/journal.jsonl")).find("\"step\":500") != std::string::npos; });
+  EXPECT_NE(run.err.find("--resume goes on"), std::string::npos) << run.err;
+  EXPECT_TRUE(is_file(file("c.run/checkpoint.entity")));
+  EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
+}
+
+TEST_P(StopSignals, T_60_finetune_saves_and_can_go_on) {
+  const Outcome run = stopped(finetuning(), [&] { return read_all(file("a/run/journal.jsonl")).find("\"step\":21") != std::string::npos; });
+  EXPECT_NE(run.err.find("--resume goes on"), std::string::npos) << run.err;
+  EXPECT_TRUE(is_file(file("a/run/checkpoint.entity")));
+  EXPECT_TRUE(is_file(file("a/adapter_model.safetensors")));
+}
+
+TEST_P(StopSignals, E_25_evolve_saves) {
+  stopped(breeding(), [&] { return is_file(file("e/best.entity")); });
+  EXPECT_TRUE(is_file(file("e/state.json")));
+}
+
+TEST_P(StopSignals, F_03_quantize_and_convert_leave_nothing) {
+  for (const char* ending : {"gguf", "entity"}) {
+    const std::string out = file(std::string("out.") + ending);
+    write_all(out, "");
+    const Args args = ending == std::string("gguf") ? Args{"quantize", test::smollm2(), out, "--dtype", "float32"} : Args{"convert", test::smollm2(), out, "--dtype", "float64"};
+    stopped(args, [&] { return !leftovers(file("")).empty(); });
+    EXPECT_EQ(read_all(out), "") << "what was there stays";
+  }
+}
+
+TEST_P(StopSignals, F_03_commands_that_do_not_look_end_too) {
+  Program program(with_program({"tokenize", tiny(), "--file", "-"}));
+  program.start();
+  usleep(300000);
+  program.interrupt(GetParam());
+  EXPECT_EQ(program.finish().status, 128 + GetParam());
+}
+
+TEST_F(FilesCli, F_03_chat_ends_with_sigterm_while_it_answers_and_while_it_waits) {
+  for (const bool answers : {true, false}) {
+    Program program(with_program({"chat", test::smollm2(), "-n", "100000", "--ignore-eos", "--ctx", "100000"}));
+    program.start();
+    if (answers) {
+      program.send("Tell a story\n");
+      ASSERT_TRUE(program.wait_for_output(20));
+    } else {
+      program.send("/help\n");
+      ASSERT_TRUE(program.wait_for_text("/quit"));
+    }
+    program.interrupt(SIGTERM);
+    // Standard input stays open: the program must not wait for it.
+    EXPECT_TRUE(program.wait_for_end());
+    EXPECT_EQ(program.finish().status, 128 + SIGTERM);
+  }
+}
+
+TEST_F(FilesCli, T_60_what_was_ignored_at_the_start_stays_ignored) {
+  const std::string config = training();
+  Program program(with_program({"train", config, "-t", "1"}));
+  program.ignored_signal = SIGHUP;
+  program.start();
+  ASSERT_TRUE(program.wait_for_text("epoch 1/"));
+  program.interrupt(SIGHUP);
+  ASSERT_TRUE(program.wait_for_text("epoch 20/")) << program.output();
+  program.interrupt(SIGTERM);
+  EXPECT_EQ(program.finish().status, 128 + SIGTERM);
+}
+
+TEST_F(FilesCli, F_03_a_model_that_is_cut_while_it_is_read_is_told) {
+  for (const char* command : {"quantize", "convert"}) {
+    SCOPED_TRACE(command);
+    const std::string model = file("m.gguf"), out = file(command == std::string("convert") ? "o.entity" : "o.gguf");
+    std::filesystem::copy_file(test::smollm2(), model, std::filesystem::copy_options::overwrite_existing);
+    Program program(with_program({command, model, out, "--dtype", "float32", "-t", "1", "-q"}));
+    program.start();
+    ASSERT_TRUE(wait_until([&] { return !leftovers(file("")).empty(); }));
+    std::filesystem::resize_file(model, 2 << 20);
+    const Outcome run = program.finish();
+    expect_one_line(run, 3, "became shorter");
+    EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
+    EXPECT_FALSE(is_file(out));
+  }
+  // A program that answers may have read all it needs: either it does not notice or it says so.
+  for (const int pause : {30000, 100000, 300000, 800000}) {
+    const std::string model = file("m.gguf");
+    std::filesystem::copy_file(test::smollm2(), model, std::filesystem::copy_options::overwrite_existing);
+    Program program(with_program({"generate", model, "-p", "Hello", "-n", "3", "-q"}));
+    program.start();
+    usleep(pause);
+    std::filesystem::resize_file(model, 1 << 20);
+    const Outcome run = program.finish();
+    if (run.status != 0) expect_one_line(run, 3, model);
+  }
+}
+
+TEST_F(FilesCli, F_03_files_of_another_kind_are_not_destroyed) {
+  write_all(file("c.entity"), ""), write_all(file("notes.txt"), "keep me");
+  ASSERT_EQ(loom({"morph", file("net.json"), file("c.entity"), "--dtype", "int8", "-q"}).status, 0) << "an empty file may be replaced";
+  auto written = test::write_small_model(file("small.gguf"));
+  ASSERT_TRUE(written) << written.error().message;
+  std::filesystem::create_directory(file("run"));
+  const std::string config = training();
+  ASSERT_EQ(loom({"train", config, "--epochs", "1", "-q", "-t", "1", "--out", file("run")}).status, 0);
+  const std::string journal = file("run/journal.jsonl"), spec = file("net.json"), entity = file("c.entity"), notes = file("notes.txt"), gguf = file("small.gguf");
+  const std::pair<std::string, Args> wrong[] = {
+      {spec, {"graph", spec, "-o", spec}},
+      {spec, {"dna", spec, spec, "--svg", spec}},
+      {spec, {"run", spec, "-o", spec}},
+      {journal, {"report", file("run"), "-o", journal}},
+      {entity, {"quantize", gguf, entity, "--dtype", "q8_0"}},
+      {notes, {"quantize", gguf, notes, "--dtype", "q8_0"}},
+      {notes, {"morph", spec, notes, "--dtype", "int8"}},
+      {notes, {"run", spec, "-o", notes}},
+  };
+  for (const auto& [path, args] : wrong) {
+    SCOPED_TRACE(args[0] + " " + path);
+    const std::string before = read_all(path);
+    const Outcome run = loom(args);
+    expect_one_line(run, 2, path);
+    EXPECT_NE(run.err.find("--overwrite"), std::string::npos) << run.err;
+    EXPECT_EQ(read_all(path), before);
+  }
+  std::filesystem::copy_file(gguf, file("x.entity"));
+  expect_one_line(loom({"convert", gguf, file("x.entity")}), 2, "x.entity");
+  // The same kind may be replaced, and anything when it is asked for.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(loom({"graph", spec, "-o", file("g.svg"), "-q"}).status, 0);
+    EXPECT_EQ(loom({"report", file("run")}).status, 0);
+    EXPECT_EQ(loom({"run", spec, "-o", file("y.json"), "-q"}).status, 0);
+    EXPECT_EQ(loom({"run", spec, "-o", file("y.npy"), "-q"}).status, 0);
+    EXPECT_EQ(loom({"quantize", gguf, file("q.gguf"), "--dtype", "q8_0", "-q"}).status, 0);
+    EXPECT_EQ(loom({"convert", gguf, file("q.entity"), "-q"}).status, 0);
+  }
+  EXPECT_EQ(loom({"graph", spec, "-o", notes, "--overwrite", "-q"}).status, 0);
+  EXPECT_EQ(read_all(notes).rfind("<svg", 0), 0u);
+}
+
+TEST_F(FilesCli, F_03_a_pipe_is_refused_at_once) {
+  ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
+  std::filesystem::create_directories(file("pictures/a"));
+  ASSERT_EQ(mkfifo(file("pictures/a/x.png").c_str(), 0600), 0);
+  write_all(file("p.json"), R"({"network":{"layers":[{"type":"dense","input_size":3,"output_size":1}]},"data":{"format":"images","path":"pictures"},"loss":"mse"})");
+  for (const Args& args : {Args{"inspect", file("pipe")}, {"run", file("pipe")}, {"train", file("pipe")}, {"train", file("p.json")},
+                           {"tokenize", file("pipe"), "--text", "a"}, {"tokenize", tiny(), "--file", file("pipe")}, {"graph", file("pipe")}}) {
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 3) << args[0] << ": " << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  }
+}
+
+TEST_F(FilesCli, F_03_every_call_of_a_save_may_fail) {
+  auto written = test::write_small_model(file("small.gguf"));
+  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_EQ(loom({"morph", file("net.json"), file("net.entity"), "--dtype", "float32", "-q"}).status, 0);
+  ASSERT_EQ(loom({"quantize", file("small.gguf"), file("q.gguf"), "--dtype", "float16", "-q"}).status, 0);
+  ASSERT_EQ(loom({"convert", file("small.gguf"), file("m.entity"), "-q"}).status, 0);
+  ASSERT_EQ(loom({"graph", file("net.json"), "-o", file("g.svg"), "-q"}).status, 0);
+  const std::pair<std::string, Args> saves[] = {
+      {file("net.entity"), {"morph", file("net.json"), file("net.entity"), "--dtype", "int8", "-q"}},
+      {file("g.svg"), {"graph", file("net.entity"), "-o", file("g.svg"), "-q"}},
+      {file("q.gguf"), {"quantize", file("small.gguf"), file("q.gguf"), "--dtype", "q8_0", "-q"}},
+      {file("m.entity"), {"convert", file("small.gguf"), file("m.entity"), "--dtype", "int8", "-q"}},
+  };
+  for (const auto& [path, args] : saves) {
+    const std::string before = read_all(path);
+    int n = 1, step = 1;
+    for (;; n += step) {
+      SCOPED_TRACE(fmt::format("{}, call {}", args[0], n));
+      Program program(with_program(args));
+      program.environment = {"LD_PRELOAD=" + test::binary_path("bin/loom_faults.so"), fmt::format("LOOM_FAIL_SAVE={}", n)};
+      program.start();
+      const Outcome run = program.finish();
+      EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
+      if (run.status == 0) break;
+      expect_one_line(run, 3, "No space left");
+      const bool in_place = read_all(path) != before;  // the folder could not be flushed: what stands there is whole, but a loss of power may undo it
+      EXPECT_TRUE(!in_place || run.err.find("folder") != std::string::npos) << run.err;
+      if (in_place) write_all(path, before);
+      ASSERT_FALSE(HasFailure());
+      if (n == 12) step = 7;  // writes of one file are alike
+    }
+    EXPECT_GE(n, 5) << "make, write, flush, rename, flush the folder";
+    EXPECT_NE(read_all(path), before) << "nothing failed: it was written";
+  }
+}
+
+TEST_F(FilesCli, F_03_memory_may_end_anywhere) {
+  auto written = test::write_small_model(file("small.gguf"));
+  ASSERT_TRUE(written) << written.error().message;
+  const std::string config = training();
+  const Args commands[] = {
+      {"inspect", file("small.gguf")},
+      {"logits", file("small.gguf"), "--ids", "1,2,3", "-t", "2"},
+      {"generate", file("small.gguf"), "-p", "Hello", "-n", "2", "-t", "2"},
+      {"convert", file("small.gguf"), file("m.entity"), "-q", "-t", "2"},
+      {"train", config, "--epochs", "1", "-q", "-t", "2", "--overwrite"},
+  };
+  for (const Args& args : commands) {
+    int failures = 0;
+    for (int n = 1, step = 1;; n += step, step += n > 8 ? step / 2 + 1 : 0) {
+      SCOPED_TRACE(fmt::format("{}, request {}", args[0], n));
+      Program program(with_program(args));
+      program.environment = {"LD_PRELOAD=" + test::binary_path("bin/loom_faults.so"), fmt::format("LOOM_FAIL_ALLOC={}", n), "LOOM_FAIL_BYTES=16384"};
+      program.start();
+      const Outcome run = program.finish();
+      EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
+      if (run.status == 0) break;
+      expect_one_line(run, 4, "");
+      ++failures;
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_GE(failures, 1);
+  }
+  // A limit in earnest, while a file is being written.
+  Program program(with_program({"convert", test::smollm2(), file("o.entity"), "-q", "-t", "1"}));
+  program.memory_limit = std::size_t{200} << 20;
+  program.start();
+  expect_one_line(program.finish(), 4, "");
+  EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
+}
+
+TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
+  Json spec = parse_json(kNetwork).value();
+  const std::string name = "a\x1b]0;owned\x07\r\xc2\x9b""2J\xe2\x80\xae""b";
+  spec["id"] = name;
+  spec["layers"][0]["name"] = name;
+  write_all(file("evil.json"), dump_json(spec));
+  const auto expect_clean = [](const std::string& text) {
+    for (const char* bad : {"\x1b", "\x07", "\r", "\xc2\x9b", "\xe2\x80\xae"}) EXPECT_EQ(text.find(bad), std::string::npos) << text;
+  };
+  for (const Args& args : {Args{"inspect"}, {"inspect", "--json"}, {"run", "--json"}, {"dna", file("net.json")}, {"diff", file("net.json")}, {"diff", "--json", file("net.json")}}) {
+    Args all = args;
+    all.insert(all.begin() + 1, file("evil.json"));
+    const Outcome run = loom(all);
+    expect_clean(run.out);
+    expect_clean(run.err);
+  }
+  const Outcome shown = loom({"inspect", file("evil.json")});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_NE(shown.out.find("a\\x1b]0;owned\\x07\\x0d\\u009b2J\\u202eb"), std::string::npos) << shown.out;
+  const auto json = parse_json(loom({"inspect", "--json", file("evil.json")}).out);
+  ASSERT_TRUE(json);
+  EXPECT_EQ(*as_string((*json)["id"]), name) << "JSON tells the same name, escaped";
+  const Outcome error = loom({"inspect", file("no" + name)});
+  EXPECT_EQ(error.status, 3);
+  expect_clean(error.err);
+}
+
+TEST_F(FilesCli, F_03_messages_are_short) {
+  Json spec = parse_json(kNetwork).value();
+  for (int i = 0; i < 60; ++i) spec["layers"][0][fmt::format("key_{}_{}", i, std::string(300, 'x'))] = 1;
+  write_all(file("many.json"), dump_json(spec));
+  for (const Args& args : {Args{"run", file("many.json")}, {"run", file("many.json"), "--lenient"}}) {
+    const Outcome run = loom(args);
+    std::istringstream lines(run.err);
+    for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 1200u) << line;
+  }
+}
+
+TEST_F(FilesCli, F_03_what_is_wrong_in_a_file_exits_3) {
+  std::string nested = R"({"type":"dense","input_size":2,"output_size":2})";
+  for (int i = 0; i < 70; ++i) nested = R"({"type":"sequential","layers":[)" + nested + "]}";
+  const std::pair<const char*, std::string> bad[] = {
+      {"deep.json", R"({"layers":[)" + nested + "]}"},
+      {"kind.json", R"({"layers":[{"type":"dens","input_size":2,"output_size":2}]})"},
+      {"activation.json", R"({"layers":[{"type":"dense","input_size":2,"output_size":2,"activation":"rellu"}]})"},
+      {"dtype.json", R"({"layers":[{"type":"dense","input_size":2,"output_size":2,"dtype":"int3"}]})"},
+  };
+  for (const auto& [name, text] : bad) {
+    write_all(file(name), text);
+    expect_one_line(loom({"inspect", file(name)}), 3, name);
+    expect_one_line(loom({"run", file(name)}), 3, name);
+  }
+  // The same names typed are wrong usage.
+  for (const Args& args : {Args{"morph", file("net.json"), file("o.json"), "--dtype", "int3"}, {"inspect", file("net.json"), "--isa", "mmx"},
+                           {"bench", "--matrix", "--dtype", "int3"}, {"graph", file("net.json"), "--isa", "mmx"}})
+    EXPECT_EQ(loom(args).status, 2) << args[0];
+}
+
+TEST_F(FilesCli, F_03_streams_that_cannot_be_read_or_written_are_told) {
+  for (const Args& args : {Args{"--help"}, {"--version"}, {"run", "--help"}, {"schema"}}) {
+    Program program(with_program(args));
+    program.stdout_file = "/dev/full";
+    program.start();
+    const Outcome run = program.finish();
+    expect_one_line(run, 1, "standard output");
+  }
+  Program closed(with_program({"tokenize", tiny(), "--file", "-"}));
+  closed.close_stdin = true;
+  closed.start();
+  expect_one_line(closed.finish(), 3, "standard input");
+  const Outcome of_proc = loom({"tokenize", tiny(), "--file", "/proc/version"});
+  EXPECT_EQ(of_proc.status, 0) << of_proc.err;
+  EXPECT_GT(of_proc.out.size(), 20u) << of_proc.out;
+}
+
+}  // namespace
+}  // namespace loom
