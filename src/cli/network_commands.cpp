@@ -192,7 +192,7 @@ Run run_command(CLI::App& app) {
 Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
+  app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(dtype_name());
   add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);
