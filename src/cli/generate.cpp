@@ -136,7 +136,8 @@ Result<void> check_options(const CLI::App& app, const Options& o) {
       if (given(name)) return fail(Code::InvalidArgument, "{} has no effect with --raw, which uses no chat template", name);
   if (!o.common.json && given("--logprobs")) return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
   if (o.show_prompt)
-    for (const char* name : {"--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos"})
+    for (const char* name : {"--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty", "--frequency-penalty",
+                             "--presence-penalty", "--repeat-last-n", "--logit-bias"})
       if (given(name)) return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
   return o.generation.check_effects(app);
 }

@@ -173,7 +173,6 @@ TEST_F(Usage, mistyped_names_are_told_with_the_nearest_ones) {
 
 // Every option of generate, in every way of calling it, changes what comes out or is refused.
 TEST_F(Usage, no_option_of_generate_is_without_effect) {
-  const std::string other = source_path("tests/golden/models/llama2_untied");
   test::write_all(temp("text.txt"), "Hello there");
   test::write_all(temp("messages.json"), R"([{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"},{"role":"user","content":"You?"}])");
   test::write_all(temp("tools.json"), R"([{"type":"function","function":{"name":"clock","description":"d","parameters":{}}}])");
@@ -201,9 +200,9 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--frequency-penalty", {"--frequency-penalty", "50"}},
       {"--presence-penalty", {"--presence-penalty", "50"}},
       {"--logit-bias", {"--logit-bias", "42:100"}},
-      {"--stop", {"--stop", "e"}},
+      {"--stop", {"--stop", "\n"}},
       {"--logprobs", {"--logprobs", "2"}},
-      {"--ctx", {"--ctx", "45"}},
+      {"--ctx", {"--ctx", "40"}},
       {"--dtype", {"--dtype", "binary"}},
   };
   // They say how, not what (--chat insists on what is so), or their effect is a matter of other tests.
@@ -213,12 +212,14 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
     }
-  const Args start = {"generate", small(), "-p", "Hello", "-q"};
+  const Args start = {"generate", small(), "-p", "Hello", "-q", "-n", "24"};
   const auto with = [](Args a, const Args& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
   };
-  const Args ways[] = {{}, {"--json"}, {"--raw"}, {"--temp", "1.5"}, {"--show-prompt"}, {"--chat-template", temp("template.jinja")}};
+  // By the hash of the object, which every change of the prompt moves.
+  const Args ways[] = {{"--json"}, {"--json", "--temp", "1.5"}, {"--json", "--chat-template", temp("template.jinja")}};
+  const std::set<std::string> up_to_the_template = {"--tools", "--template-var", "--system"};
   // What is measured differs from run to run.
   const auto told = [](const Outcome& run) {
     auto json = run.out.starts_with("{") ? parse_json(run.out) : Result<Json>(fail(Code::CorruptData, ""));
@@ -233,6 +234,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
     EXPECT_EQ(plain.first, 0) << testing::PrintToString(base);
     for (const auto& [name, value] : values) {
       if (std::find(base.begin(), base.end(), name) != base.end()) continue;
+      if (&way != &ways[2] && up_to_the_template.contains(name) && name != "--system") continue;
       const Args args = with(base, value);
       const Outcome run = loom(args);
       EXPECT_NE(told(run), plain) << testing::PrintToString(args) << " changes nothing";
@@ -245,7 +247,6 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
 }
 
 TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
-  const Args generate = {"generate", small()};
   const std::pair<Args, const char*> wrong[] = {
       {{"generate", small(), "-p", "a", "--logprobs", "2"}, "--json"},
       {{"generate", small(), "-p", "a", "--raw", "--system", "b"}, "--system"},
