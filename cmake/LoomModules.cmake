@@ -86,18 +86,18 @@ function(loom_module name)
   loom_tests(${name} src/${name} loom_${name})
 endfunction()
 
-# A system package that one file of a module uses if it is there; the file says LOOM_HAVE_<package> and answers with an error without it.
-function(loom_optional module package source)
+# A system package that one file of a target uses if it is there; the file says LOOM_HAVE_<package> and does without it, or answers with an error.
+function(loom_optional target package source)
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
   find_package(${package} QUIET)
   if(${package}_FOUND)
-    target_link_libraries(loom_${module} PRIVATE ${package}::${package})
+    target_link_libraries(${target} PRIVATE ${package}::${package})
     # Its own definitions do not fit the precompiled header.
     set_source_files_properties(${CMAKE_SOURCE_DIR}/${source} PROPERTIES COMPILE_DEFINITIONS LOOM_HAVE_${package} SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   else()
-    message(STATUS "${package} was not found: loom_${module} is built without it")
+    message(STATUS "${package} was not found: ${target} is built without it")
   endif()
 endfunction()
 

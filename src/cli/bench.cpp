@@ -101,8 +101,12 @@ Run bench_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
   CLI::App* const matrix = app.add_subcommand("matrix", "Every layer kind in every type: latency, bytes, distance from f64");
-  return [o, matrix, run_matrix = bench_matrix_command(*matrix)] {
-    if (matrix->parsed()) return run_matrix();
+  return [o, &app, matrix, run_matrix = bench_matrix_command(*matrix)] {
+    if (matrix->parsed()) {
+      for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0) return report({Code::InvalidArgument, fmt::format("{} has no effect on bench matrix; its own options follow that word", option->get_name())});
+      return run_matrix();
+    }
     if (o->model.empty()) return report({Code::InvalidArgument, "bench needs a MODEL, or: loom bench matrix"});
     return finish(run(*o));
   };

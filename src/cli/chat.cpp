@@ -5,9 +5,16 @@
 #include <map>
 #include <sstream>
 
+#include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/conversation.h"
 #include "cli/generation_options.h"
+#include "cli/line_editor.h"
+#include "cli/prompt_options.h"
+#include "cli/terminal.h"
+#include "cli/terminal_text.h"
 #include "core/file.h"
+#include "core/nearest.h"
 #include "lm/peft.h"
 
 namespace loom::cli {
@@ -16,53 +23,70 @@ namespace {
 struct Options {
   CommonOptions common;
   GenerationFlags generation;
-  std::string model, system, prompt;
+  PromptFlags prompting;
+  std::string model, prompt;
 };
 
 constexpr char kHelp[] =
     "/help            this list\n"
-    "/system TEXT     set the system message and begin anew (no TEXT: remove it)\n"
+    "/system TEXT     set the system message and\n"
+    "                 begin anew (no TEXT: none)\n"
     "/reset           forget the conversation\n"
-    "/save FILE       keep the conversation in a file\n"
+    "/save FILE       keep it in a file\n"
     "/load FILE       continue one\n"
-    "/adapter         list the low-rank adapters\n"
-    "/adapter NAME on|off         let one count, or not; the conversation goes on and is read again\n"
-    "/adapter load FOLDER [NAME]  add one, in PEFT's format\n"
-    "/adapter drop NAME           take one away\n"
+    "/adapter         list low-rank adapters\n"
+    "/adapter NAME on|off\n"
+    "                 let one count, or not; the\n"
+    "                 conversation is read again\n"
+    "/adapter load FOLDER [NAME]\n"
+    "                 add one, in PEFT's format\n"
+    "/adapter drop NAME\n"
+    "                 take one away\n"
     "/stats           tokens, speed, memory\n"
-    "/quit            leave (also Ctrl-D); Ctrl-C stops an answer\n";
+    "/quit            leave (also Ctrl-D)\n"
+    "Several lines: \"\"\" before and behind them,\n"
+    "a \\ at the end of a line, Alt-Enter, or\n"
+    "paste them. Ctrl-C stops an answer or\n"
+    "drops a line; twice, it leaves.\n";
 
 class Chat {
  public:
-  Chat(const Options& options, const LanguageModel& model, std::unique_ptr<Session> session, GenerationOptions generation)
-      : common_(options.common), model_(model), session_(std::move(session)), generation_(std::move(generation)), system_(options.system), colours_(colours()) {
+  // `tells_length`: an answer that -n has cut is told of.
+  Chat(const Options& options, const LanguageModel& model, Prompts prompts, Json messages, std::unique_ptr<Session> session, GenerationOptions generation,
+       bool tells_length)
+      : common_(options.common), model_(model), prompts_(std::move(prompts)), session_(std::move(session)), generation_(std::move(generation)),
+        colours_(colours()), messages_(std::move(messages)), tells_length_(tells_length) {
     for (const std::string& folder : common_.adapters) adapter_folders_[fmt::format("{}", adapter_folders_.size())] = folder;
-    reset();
+    find_system();
   }
 
   const Session& session() const { return *session_; }
+  // Whether anything that was asked for could not be done.
+  bool failed() const { return failed_; }
 
   // Answers one message; the answer joins the conversation even when it was stopped.
   Result<void> ask(const std::string& text) {
-    messages_.push_back({"user", text});
+    messages_.push_back(message("user", text));
     auto answer = respond();
     if (!answer) {
-      messages_.pop_back();
+      messages_.erase(messages_.size() - 1);
       return tl::make_unexpected(std::move(answer).error());
     }
-    messages_.push_back({"assistant", std::move(*answer)});
+    messages_.push_back(message("assistant", std::move(*answer)));
     return {};
   }
 
   bool was_stopped() const { return last_.stop_reason == "cancelled"; }
+  void note(const std::string& text) const { std::printf("%s%s%s\n", colours_.dim, text.c_str(), colours_.reset); }
+  void complain(const Error& error) {
+    failed_ = true;
+    note("Error: " + terminal_text(error.message));
+  }
 
   // False to leave. An error: the chat cannot go on.
   Result<bool> command(const std::string& line) {
-    const std::size_t blank = line.find(' ');
-    const std::string word = line.substr(0, blank),
-                      rest = blank == line.npos
-                                 ? ""
-                                 : line.substr(line.find_first_not_of(' ', blank) == line.npos ? line.size() : line.find_first_not_of(' ', blank));
+    const std::size_t blank = std::min(line.find_first_of(" \t\n"), line.size());
+    const std::string word = line.substr(0, blank), rest = line.substr(std::min(line.find_first_not_of(" \t\n", blank), line.size()));
     if (word == "/quit" || word == "/exit") return false;
     if (word == "/adapter") {
       LOOM_TRY_VOID(adapter(rest));
@@ -77,37 +101,66 @@ class Chat {
     else if (word == "/stats")
       stats();
     else if (word == "/save")
-      outcome(save(rest), "Saved.");
+      outcome(save(expand_home(rest)), "Saved.");
     else if (word == "/load")
-      outcome(load(rest), "Loaded.");
+      outcome(load(expand_home(rest)), "Loaded.");
     else
-      note("Unknown command " + word + "; /help lists them.");
+      unknown(word);
     return true;
   }
 
  private:
-  void note(const std::string& text) const { std::printf("%s%s%s\n", colours_.dim, text.c_str(), colours_.reset); }
-  void outcome(const Result<void>& result, const char* done) const { note(result ? done : "Error: " + result.error().message); }
+  void outcome(const Result<void>& result, const char* done) {
+    if (result)
+      note(done);
+    else
+      complain(result.error());
+  }
+
+  void unknown(const std::string& word) {
+    static constexpr std::string_view kNames[] = {"help", "system", "reset", "save", "load", "adapter", "stats", "quit"};
+    complain({Code::UnknownName, fmt::format("unknown command {}; nearest: {}; /help lists them", word, nearest_names(word, kNames))});
+  }
 
   void reset() {
-    messages_.clear();
-    if (!system_.empty()) messages_.push_back({"system", system_});
+    messages_ = Json::array();
+    if (!system_.empty()) messages_.push_back(message("system", system_));
     (void)session_->rewind(0);
+  }
+
+  void find_system() {
+    const bool is_first = !messages_.empty() && (*as_string(messages_[0]["role"]) == "system" || *as_string(messages_[0]["role"]) == "developer");
+    system_ = is_first ? *as_string(messages_[0]["content"]) : "";
   }
 
   // Renders the whole conversation and feeds only what the session does not hold yet.
   Result<std::string> respond() {
     clear_interrupt();
-    auto rendered = render_chat(model_, messages_, {}, true, &interrupt_flag());
-    if (!rendered) clear_interrupt();
-    LOOM_TRY(const std::string text, std::move(rendered));
+    auto generated = read_and_write();
+    clear_interrupt();
+    if (!generated) {
+      if (generated.error().code != Code::Cancelled) return tl::make_unexpected(std::move(generated).error());
+      // Stopped before its first word.
+      generated = Generation{};
+      generated->stop_reason = "cancelled";
+    }
+    last_ = std::move(*generated);
+    std::printf("\n");
+    if (last_.stop_reason == "cancelled") note("(stopped)");
+    if (last_.stop_reason == "context") note("(the context is full)");
+    if (last_.stop_reason == "length" && tells_length_) note(fmt::format("(cut after {} tokens; -n takes more)", last_.ids.size()));
+    return last_.text;
+  }
+
+  Result<Generation> read_and_write() {
+    LOOM_TRY(const std::string text, prompts_.render(messages_));
     std::vector<std::int32_t> ids;
     LOOM_TRY(const text::Encoded encoded,
              model_.tokenizer->encode(text, {/*add_special_tokens=*/false, /*parse_special=*/true, prompt_limit(*session_)}, ids));
     warn_dropped(encoded.dropped_bytes);
     std::size_t same = 0;
     while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
-    if (same == ids.size()) --same;   // the last token is fed again for its logits
+    if (same > 0 && same == ids.size()) --same;   // the last token is fed again for its logits
     if (!session_->rewind(same)) {
       LOOM_TRY_VOID(session_->rewind(0));
       same = 0;
@@ -115,19 +168,7 @@ class Chat {
     if (ids.size() >= session_->context_tokens())
       return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(),
                   session_->context_tokens());
-    clear_interrupt();
-    auto generated = generate(*session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, [](std::string_view piece) {
-      std::fwrite(piece.data(), 1, piece.size(), stdout);
-      std::fflush(stdout);
-      return !interrupted();
-    });
-    clear_interrupt();
-    if (!generated) return tl::make_unexpected(std::move(generated).error());
-    last_ = std::move(*generated);
-    std::printf("\n");
-    if (last_.stop_reason == "cancelled") note("(stopped)");
-    if (last_.stop_reason == "context") note("(the context is full)");
-    return last_.text;
+    return answer(*session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, common_, true);
   }
 
   void stats() const {
@@ -151,8 +192,10 @@ class Chat {
       return {};
     }
     if (words[0] == "load" && words.size() > 1) {
-      std::string folder = rest.substr(rest.find(words[1])), name;
-      if (!is_directory(folder) && words.size() > 2) name = words.back(), folder.resize(folder.find_last_not_of(' ', folder.rfind(name) - 1) + 1);
+      // A folder's name may hold blanks; the last word is a name of ours when the whole is no folder.
+      std::string folder = expand_home(rest.substr(rest.find(words[1], words[0].size()))), name;
+      folder.resize(folder.find_last_not_of(" \t") + 1);
+      if (!is_directory(folder) && words.size() > 2) name = words.back(), folder.resize(folder.find_last_not_of(" \t", folder.rfind(name) - 1) + 1);
       for (std::size_t i = 0; name.empty(); ++i)
         if (const std::string free = fmt::format("{}", i); known(free) == all.end()) name = free;
       return change([&](DecoderModel& model) -> Result<void> {
@@ -163,13 +206,13 @@ class Chat {
     }
     const bool drop = words.size() == 2 && words[0] == "drop", turn = words.size() == 2 && (words[1] == "on" || words[1] == "off");
     if (!drop && !turn) {
-      note("/adapter, /adapter NAME on|off, /adapter load FOLDER [NAME] or /adapter drop NAME");
+      complain({Code::InvalidArgument, "/adapter, /adapter NAME on|off, /adapter load FOLDER [NAME] or /adapter drop NAME"});
       return {};
     }
     const std::string& name = words[drop ? 1 : 0];
     const auto found = known(name);
     if (found == all.end()) {
-      note("Error: no adapter " + name + "; /adapter lists them.");
+      complain({Code::NotFound, "no adapter " + name + "; /adapter lists them"});
       return {};
     }
     if (drop) return change([&](DecoderModel& model) { return drop_peft(model, name); }, "Adapter " + name + " is gone");
@@ -181,13 +224,14 @@ class Chat {
     return change([&](DecoderModel& model) { return enable_peft(model, name, on); }, "Adapter " + name + " is " + words[1]);
   }
 
+  // Folders and names come from files and may hold anything.
   void list_adapters(const std::vector<PeftInfo>& all) const {
     if (all.empty()) note("No adapters; /adapter load FOLDER adds one.");
     for (const PeftInfo& info : all) {
       const auto folder = adapter_folders_.find(info.name);
-      std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", info.name.c_str(), info.enabled ? "on" : "off", info.rank, info.alpha,
+      std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", terminal_text(info.name).c_str(), info.enabled ? "on" : "off", info.rank, info.alpha,
                   info.matrices, info.parameters, folder == adapter_folders_.end() ? "" : "  ",
-                  folder == adapter_folders_.end() ? "" : folder->second.c_str());
+                  folder == adapter_folders_.end() ? "" : terminal_text(folder->second).c_str());
     }
   }
 
@@ -196,7 +240,7 @@ class Chat {
   Result<void> change(const std::function<Result<void>(DecoderModel&)>& f, const std::string& done) {
     // The chat alone holds the model, and no call is running.
     if (auto changed = f(*std::const_pointer_cast<DecoderModel>(model_.decoder)); !changed) {
-      note("Error: " + changed.error().message);
+      complain(changed.error());
       return {};
     }
     watch_interrupts(nullptr);  // no signal may reach for the session that goes
@@ -208,86 +252,80 @@ class Chat {
 
   Result<void> save(const std::string& path) const {
     if (path.empty()) return fail(Code::InvalidArgument, "/save FILE: give a file name");
-    Json list = Json::array();
-    for (const ChatMessage& m : messages_) list.push_back(Json{{"role", m.role}, {"content", m.content}});
-    const std::string text = dump_json(Json{{"loom_chat", 1}, {"messages", std::move(list)}}, 1) + "\n";
-    return write_file_atomically(path, std::as_bytes(std::span(text)));
+    return write_conversation(path, messages_);
   }
 
   Result<void> load(const std::string& path) {
     if (path.empty()) return fail(Code::InvalidArgument, "/load FILE: give a file name");
-    LOOM_TRY(const std::string text, read_text_file(path, std::size_t{64} << 20));
-    auto json = parse_json(text);
-    if (!json) return at(path, std::move(json).error());
-    const Json* list = find(*json, "messages");
-    if (!list || !list->is_array()) return fail(Code::CorruptData, "{}: /messages is no array of messages", path);
-    std::vector<ChatMessage> messages;
-    for (const Json& entry : *list) {
-      const Json *role = find(entry, "role"), *content = find(entry, "content");
-      if (!role || !content || !as_string(*role) || !as_string(*content))
-        return fail(Code::CorruptData, "{}: /messages/{} needs the texts role and content", path, messages.size());
-      messages.push_back({*as_string(*role), *as_string(*content)});
-    }
-    messages_ = std::move(messages);
-    system_ = !messages_.empty() && messages_[0].role == "system" ? messages_[0].content : "";
+    LOOM_TRY(messages_, read_conversation(path));
+    find_system();
     return {};
   }
 
   const CommonOptions& common_;
   const LanguageModel& model_;
+  const Prompts prompts_;
   std::unique_ptr<Session> session_;
   std::map<std::string, std::string> adapter_folders_;  // by name
   GenerationOptions generation_;
   std::string system_;
   Colours colours_;
-  std::vector<ChatMessage> messages_;
+  Json messages_;
   Generation last_;
+  bool tells_length_, failed_ = false;
 };
 
-// A line of input; false at its end. Ctrl-C on an empty line is as good as Ctrl-D.
-bool read_line(const char* prompt, std::string& line) {
-  std::printf("%s", prompt);
-  std::fflush(stdout);
-  line.clear();
-  for (;;) {
-    if (interrupted()) return false;  // SIGTERM or SIGHUP during an answer
-    char c;
-    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-    if (n < 0 && interrupted()) return false;
-    if (n <= 0) return !line.empty();
-    if (c == '\n') return true;
-    if (c != '\r') line += c;
-  }
-}
-
-Result<int> run(const Options& o) {
-  LOOM_TRY(GenerationOptions generation, o.generation.to_options());
-  LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  LOOM_TRY_VOID(model.need_tokenizer());
-  LOOM_TRY_VOID(model.need_template());
-  LOOM_TRY(auto session, open_session(model, o.common));
-  Chat chat(o, model, std::move(session), std::move(generation));
-  const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+// Reads and answers until the end of the input.
+Result<int> converse(Chat& chat, bool terminal) {
   const Colours c = colours();
-  if (!o.prompt.empty()) {
-    LOOM_TRY_VOID(chat.ask(o.prompt));
-    return chat.was_stopped() ? kInterrupted : kOk;
-  }
-  if (terminal)
-    std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
-                o.model.substr(o.model.find_last_of('/') + 1).c_str(), c.reset, model.format.c_str(), chat.session().threads());
-  const std::string prompt = terminal ? fmt::format("{}> {}", c.green, c.reset) : "";
-  for (std::string line; read_line(prompt.c_str(), line);) {
-    if (line.empty()) continue;
-    if (line[0] == '/') {
-      LOOM_TRY(const bool on, chat.command(line));
-      if (!on) break;
+  LineEditor editor(terminal ? default_history_file() : std::string());
+  bool leaves = false;   // one Ctrl-C at the prompt drops a line, the next one leaves
+  for (std::string text;;) {
+    const LineEditor::Outcome outcome = editor.read_message("> ", c.green, text);
+    if (outcome == LineEditor::Outcome::End) break;
+    if (outcome == LineEditor::Outcome::Interrupted) {
+      if (!terminal || leaves || interrupted()) return kInterrupted;
+      leaves = true;
+      chat.note("(Ctrl-C again or Ctrl-D leaves)");
       continue;
     }
-    if (auto answered = chat.ask(line); !answered) std::printf("%sError: %s%s\n", c.dim, answered.error().message.c_str(), c.reset);
+    leaves = false;
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == text.npos) continue;
+    if (text[first] == '/') {
+      const std::size_t last = text.find_last_not_of(" \t\r\n");
+      LOOM_TRY(const bool on, chat.command(text.substr(first, last + 1 - first)));
+      if (!on) return kOk;
+      continue;
+    }
+    if (auto answered = chat.ask(text); !answered) chat.complain(answered.error());
   }
   if (terminal) std::printf("\n");
   return kOk;
+}
+
+Result<int> run(const Options& o, bool one_message, bool length_was_asked_for) {
+  LOOM_TRY(GenerationOptions generation, o.generation.to_options());
+  LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
+  LOOM_TRY_VOID(model.need_tokenizer());
+  LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model));
+  if (!prompts.chat_template)
+    return fail(Code::NoTemplate, "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text", o.model);
+  LOOM_TRY(Json messages, first_messages(o.prompting));
+  LOOM_TRY(auto session, open_session(model, o.common));
+  const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  Chat chat(o, model, std::move(prompts), std::move(messages), std::move(session), std::move(generation), terminal || !length_was_asked_for);
+  if (one_message) {
+    LOOM_TRY_VOID(chat.ask(o.prompt));
+    return chat.was_stopped() ? kInterrupted : kOk;
+  }
+  const Colours c = colours();
+  if (terminal)
+    std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
+                terminal_text(o.model.substr(o.model.find_last_of('/') + 1)).c_str(), c.reset, model.format.c_str(), chat.session().threads());
+  LOOM_TRY(const int status, converse(chat, terminal));
+  // A script must hear of what a person has seen.
+  return status == kOk && !terminal && chat.failed() ? kFailed : status;
 }
 
 }  // namespace
@@ -295,14 +333,14 @@ Result<int> run(const Options& o) {
 Run chat_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
   o->generation.max_tokens = 1024;
-  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
-  app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
-  app.add_option("--system", o->system, "System message");
-  o->generation.add(app);
+  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
+  auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
+  o->prompting.add(app);
+  o->generation.add(app, false);
   add_common(app, o->common, true);
-  return [o] {
-    auto status = run(*o);
-    return status ? *status : report(status.error());
+  return [o, prompt, &app] {
+    if (auto checked = o->generation.check_effects(app); !checked) return report(checked.error());
+    return finish(run(*o, prompt->count() > 0, app.get_option("--max-tokens")->count() > 0));
   };
 }
 

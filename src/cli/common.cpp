@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
+#include "cli/terminal.h"
 #include "cli/terminal_text.h"
 
 namespace loom::cli {
@@ -16,12 +18,12 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)")
       ->check(isa_name());
+  app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
+  if (!runs_model) return;
   app.add_option("--activations", options.activations,
                  "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
       ->check(CLI::IsMember({"int16", "int8"}))
       ->capture_default_str();
-  app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
-  if (!runs_model) return;
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
@@ -92,14 +94,19 @@ int report(const Error& error) {
   }
 }
 
+void remark(const CommonOptions& options, const std::string& text) {
+  if (!options.quiet) std::fprintf(stderr, "loom: %s\n", terminal_text(text).c_str());
+}
+
 Colours colours() {
-  if (!isatty(STDOUT_FILENO) || std::getenv("NO_COLOR") != nullptr) return {};
+  if (!knows_escapes(STDOUT_FILENO) || std::getenv("NO_COLOR") != nullptr) return {};
   return {"\033[2m", "\033[1m", "\033[32m", "\033[0m"};
 }
 
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-Progress::Progress(std::string label, bool quiet) : label_(terminal_text(label)), shown_(!quiet && stderr_is_terminal()) {}
+Progress::Progress(std::string label, bool quiet, std::chrono::milliseconds delay)
+    : label_(terminal_text(label)), shown_(!quiet && knows_escapes(STDERR_FILENO)), from_(std::chrono::steady_clock::now() + delay) {}
 
 Progress::~Progress() {
   if (shown_ && last_ >= 0) std::fprintf(stderr, "\r\033[K");
@@ -109,12 +116,15 @@ void Progress::update(double fraction, const std::string& note) {
   const int percent = static_cast<int>(fraction * 100);
   const auto now = std::chrono::steady_clock::now();
   constexpr std::chrono::milliseconds kNotePause{200};
-  if (!shown_ || (percent == last_ && (note.empty() || now - told_ < kNotePause))) return;
+  if (!shown_ || now < from_ || (percent == last_ && (note.empty() || now - told_ < kNotePause))) return;
   last_ = percent, told_ = now;
-  constexpr int kWidth = 30;
-  const int full = percent * kWidth / 100;
-  std::fprintf(stderr, "\r%s [%s%s] %3d%% %s\033[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
-               std::string(static_cast<std::size_t>(kWidth - full), '.').c_str(), percent, note.c_str());
+  // A line as wide as the terminal would wrap, and the next \r begin in its second half.
+  const int columns = terminal_size(STDERR_FILENO).columns - 1;
+  const int width = columns < 60 ? 10 : 30, full = percent * width / 100;
+  const int rest = width + 9;   // " [", "] ", "100%" and a blank
+  const std::string label = clip_front(label_, std::max(columns - rest - display_width(note), columns - rest - 20));
+  const std::string bar = fmt::format("{} [{:#>{}}{:.>{}}] {:3}% ", label, "", full, "", width - full, percent);
+  std::fprintf(stderr, "\r%s%s\033[K", bar.c_str(), clip_back(note, columns - display_width(bar)).c_str());
 }
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options) {
@@ -194,7 +204,7 @@ std::string cpu_name() {
 }
 
 void warn_dropped(std::size_t bytes) {
-  if (bytes > 0) std::fprintf(stderr, "loom: warning: %zu bytes of the text have no token in this vocabulary and were left out\n", bytes);
+  if (bytes > 0) warn(fmt::format("{} bytes of the text have no token in this vocabulary and were left out", bytes));
 }
 
 void print_json(const Json& value) { std::printf("%s\n", terminal_json(dump_json(value, 1)).c_str()); }

@@ -38,22 +38,25 @@ CLI::Validator dtype_name();
 
 // Prints the error as one line on stderr and maps it to an exit code.
 int report(const Error& error);
+// A line on stderr for a person, unless --quiet.
+void remark(const CommonOptions& options, const std::string& text);
 // "loom: warning: TEXT" on stderr.
 void warn(const std::string& text);
 // What a command ends with: its own status, or that of its error.
 inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
 
-// Escapes to colour text; empty unless stdout is a terminal and NO_COLOR is unset.
+// Escapes to colour text; empty unless stdout is a terminal that knows them and NO_COLOR is unset.
 struct Colours {
   const char *dim = "", *bold = "", *green = "", *reset = "";
 };
 Colours colours();
 bool stderr_is_terminal();
 
-// A bar on stderr, on a terminal only; drawn anew when a percent or, with another note, a fifth of a second has gone by.
+// A bar on stderr, on a terminal only and never wider than it; drawn anew when a percent or, with another note, a fifth of a second has
+// gone by. A label that is too long loses its beginning. With a delay the bar is shown only when the work takes longer.
 class Progress {
  public:
-  Progress(std::string label, bool quiet);
+  Progress(std::string label, bool quiet, std::chrono::milliseconds delay = {});
   ~Progress();
   void update(double fraction, const std::string& note = {});
 
@@ -61,7 +64,7 @@ class Progress {
   std::string label_;
   bool shown_;
   int last_ = -1;
-  std::chrono::steady_clock::time_point told_{};
+  std::chrono::steady_clock::time_point from_, told_{};
 };
 
 // Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program); the session of the running command is cancelled by it. Without a
@@ -74,7 +77,7 @@ void clear_interrupt();
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options, std::size_t sequences = 1);
 
-// "-p" text, "--file" or, with "-", standard input.
+// "-p" text, "--file" or, with "-", standard input. IoError for a standard input that is closed or cannot be read.
 Result<std::string> read_input(const std::string& text, const std::string& file);
 // "1,2,3" or blanks between.
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text);

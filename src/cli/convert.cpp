@@ -52,13 +52,13 @@ Result<int> run_convert(const Options& o) {
 Run convert_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
-  app.add_option("OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
+  app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
   app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
       ->check(dtype_name());
   app.add_option("--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
   add_overwrite(app, o->overwrite);
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes");
+  app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes on stderr");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_convert(*o)); };
 }

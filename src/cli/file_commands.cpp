@@ -185,7 +185,7 @@ Run inspect_command(CLI::App& app) {
 Run quantize_command(CLI::App& app) {
   auto o = std::make_shared<QuantizeOptions>();
   app.add_option("MODEL", o->model, "GGUF file")->required();
-  app.add_option("OUTPUT", o->output, "GGUF file to write")->required();
+  app.add_option("-o,--output,OUTPUT", o->output, "GGUF file to write")->required();
   app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required()->check(dtype_name());
   add_overwrite(app, o->overwrite);
   add_common(app, o->common, false);

@@ -103,7 +103,7 @@ Result<int> run(Options& o) {
   o.sources.dtype = o.common.dtype;
   if (is_file(journal)) {
     if (!o.resume && !o.overwrite)
-      return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --out chooses another folder", o.out);
+      return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --output chooses another folder", o.out);
     if (o.resume) LOOM_TRY_VOID(take_from_run(o, journal));
   }
   if (o.sources.model.empty() || o.sources.text.empty())
@@ -171,7 +171,7 @@ Run finetune_command(CLI::App& app) {
   };
   o->model = app.add_option("MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
   o->text = app.add_option("--text", o->sources.text, "What to learn: a text file");
-  app.add_option("-o,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
+  app.add_option("-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
       ->required();
   app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
@@ -197,7 +197,7 @@ Run finetune_command(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   add_common(app, o->common, true);
-  app.add_flag("--json", o->common.json, "Print the result as JSON");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run(*o)); };
 }
 

@@ -1,7 +1,10 @@
 #include <cstdio>
 
+#include "cli/answer.h"
 #include "cli/commands.h"
 #include "cli/generation_options.h"
+#include "cli/prompt_options.h"
+#include "cli/conversation.h"
 #include "core/numerics_version.h"
 
 namespace loom::cli {
@@ -10,18 +13,54 @@ namespace {
 struct Options {
   CommonOptions common;
   GenerationFlags generation;
-  std::string model, prompt, file, system;
-  bool raw = false, chat = false;
+  PromptFlags prompting;
+  std::string model, prompt, file;
+  bool raw = false, chat = false, show_prompt = false;
 };
 
-Result<std::string> prompt_text(const Options& o, const LanguageModel& model) {
-  LOOM_TRY(std::string text, read_input(o.prompt, o.file));
-  // An instruct model is asked, a base model continues: --chat and --raw decide otherwise.
-  if (o.raw || (!o.chat && !model.chat_template && !model.template_error)) return text;
-  std::vector<ChatMessage> messages;
-  if (!o.system.empty()) messages.push_back({"system", o.system});
-  messages.push_back({"user", std::move(text)});
-  return render_chat(model, messages, {}, true, &interrupt_flag());
+struct Prompt {
+  std::string text;
+  bool templated = false;
+  std::vector<std::int32_t> ids;
+  std::size_t dropped_bytes = 0;
+};
+
+// At most `limit` tokens.
+Result<Prompt> make_prompt(const Options& o, const LanguageModel& model, std::size_t limit) {
+  Prompt prompt;
+  if (o.prompting.messages.empty()) {
+    LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
+    // Editors and echo end a text with a line break that nobody means.
+    if (!o.file.empty() && prompt.text.ends_with('\n')) prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
+  }
+  if (!o.raw) {
+    LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model));
+    // An instruct model is asked, a base model continues: --chat and --raw decide otherwise.
+    prompt.templated = o.chat || prompts.chat_template || !o.prompting.messages.empty();
+    if (prompt.templated) {
+      LOOM_TRY(Json messages, first_messages(o.prompting));
+      if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(prompt.text)));
+      auto text = prompts.render(messages);
+      if (!text) return at(model.path, std::move(text).error());
+      prompt.text = std::move(*text);
+    }
+  }
+  LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(prompt.text, {!prompt.templated, /*parse_special=*/true, limit}, prompt.ids));
+  prompt.dropped_bytes = encoded.dropped_bytes;
+  warn_dropped(encoded.dropped_bytes);
+  return prompt;
+}
+
+Json date_of(const Options& o) { return o.prompting.date.empty() ? Json() : Json(o.prompting.date); }
+
+int show(const Options& o, const Prompt& prompt) {
+  if (o.common.json) {
+    print_json(Json{{"prompt", prompt.text}, {"ids", prompt.ids}, {"prompt_tokens", prompt.ids.size()}, {"dropped_bytes", prompt.dropped_bytes}, {"date", date_of(o)}});
+  } else {
+    std::fwrite(prompt.text.data(), 1, prompt.text.size(), stdout);
+    std::printf("\n%s\n", fmt::format("{}", fmt::join(prompt.ids, ",")).c_str());
+  }
+  return kOk;
 }
 
 Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g, std::size_t dropped_bytes) {
@@ -33,6 +72,7 @@ Json to_json(const Options& o, const LanguageModel& model, const Session& sessio
          {"generated_tokens", g.ids.size()},
          {"stop_reason", g.stop_reason},
          {"hash", to_hex(g.hash)},
+         {"date", date_of(o)},
          {"prefill_tps", rate(g.prompt_tokens, g.prefill_seconds)},
          {"decode_tps", rate(g.decode_steps, g.decode_seconds)},
          {"load_ms", model.load_ms},
@@ -55,28 +95,28 @@ Json to_json(const Options& o, const LanguageModel& model, const Session& sessio
   return j;
 }
 
-Result<int> run(const Options& o) {
+// Why the text ends where nobody would expect it.
+void tell_end(const Options& o, const Session& session, const Generation& g, bool length_was_asked_for) {
+  if (g.stop_reason == "context")
+    remark(o.common, fmt::format("the context of {} tokens is full, so the answer ends here; --ctx makes it larger", session.context_tokens()));
+  if (g.stop_reason == "length" && !length_was_asked_for)
+    remark(o.common, fmt::format("the answer was cut after {} tokens; -n takes more", g.ids.size()));
+}
+
+Result<int> run(const Options& o, bool length_was_asked_for) {
   LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
-  LOOM_TRY(const std::string text, prompt_text(o, model));
   LOOM_TRY(const auto session, open_session(model, o.common));
-  std::vector<std::int32_t> prompt;
-  LOOM_TRY(const text::Encoded encoded,
-           model.tokenizer->encode(text, {o.raw || !model.chat_template, /*parse_special=*/true, prompt_limit(*session)}, prompt));
-  warn_dropped(encoded.dropped_bytes);
-  const auto on_text = [&](std::string_view piece) {
-    if (!o.common.json) {
-      std::fwrite(piece.data(), 1, piece.size(), stdout);
-      std::fflush(stdout);
-    }
-    return !interrupted();
-  };
-  LOOM_TRY(const Generation g, generate(*session, model, prompt, generation, on_text));
+  LOOM_TRY(const Prompt prompt, make_prompt(o, model, prompt_limit(*session)));
+  if (o.show_prompt) return show(o, prompt);
+  LOOM_TRY(const Generation g, answer(*session, model, prompt.ids, generation, o.common, !o.common.json));
   if (o.common.json) {
-    print_json(to_json(o, model, *session, g, encoded.dropped_bytes));
+    print_json(to_json(o, model, *session, g, prompt.dropped_bytes));
   } else {
     std::printf("\n");
+    std::fflush(stdout);
+    tell_end(o, *session, g, length_was_asked_for);
     if (!o.common.quiet && stderr_is_terminal())
       std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s]\n", g.prompt_tokens,
                    static_cast<double>(g.prompt_tokens) / g.prefill_seconds, g.ids.size(),
@@ -86,23 +126,39 @@ Result<int> run(const Options& o) {
   return interrupted() ? kInterrupted : kOk;
 }
 
+// An option that would change nothing is a mistake of whoever gives it.
+Result<void> check_options(const CLI::App& app, const Options& o) {
+  const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
+  const int texts = given("--prompt") + given("--file") + given("--messages");
+  if (texts != 1) return fail(Code::InvalidArgument, "generate: give the text with -p or -f, or a conversation with --messages{}", texts > 1 ? ", one of them" : "");
+  if (o.raw)
+    for (const char* name : {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date"})
+      if (given(name)) return fail(Code::InvalidArgument, "{} has no effect with --raw, which uses no chat template", name);
+  if (!o.common.json && given("--logprobs")) return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
+  if (o.show_prompt)
+    for (const char* name : {"--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty", "--frequency-penalty",
+                             "--presence-penalty", "--repeat-last-n", "--logit-bias"})
+      if (given(name)) return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
+  return o.generation.check_effects(app);
+}
+
 }  // namespace
 
 Run generate_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
-  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "The question, or the text to continue");
-  app.add_option("-f,--file", o->file, "Read it from a file; - for standard input")->excludes(prompt);
-  app.add_option("--system", o->system, "System message in front of it");
+  app.add_option("-f,--file", o->file, "Read it from a file; - for standard input. A line break at its end does not count")->excludes(prompt);
+  o->prompting.add(app);
   auto* raw = app.add_flag("--raw", o->raw, "Continue the text as it is, without the chat template");
   app.add_flag("--chat", o->chat, "Use the chat template; an error when the model has none")->excludes(raw);
+  app.add_flag("--show-prompt", o->show_prompt, "Print what the model would read, as text and as token ids, and stop");
   app.add_flag("--json", o->common.json, "One JSON object on stdout: text, ids, hash, speeds, memory");
   o->generation.add(app);
   add_common(app, o->common, true);
-  return [o] {
-    if (o->prompt.empty() && o->file.empty()) return report({Code::InvalidArgument, "generate: give the text with -p or -f"});
-    auto status = run(*o);
-    return status ? *status : report(status.error());
+  return [o, &app] {
+    if (auto checked = check_options(app, *o); !checked) return report(checked.error());
+    return finish(run(*o, app.get_option("--max-tokens")->count() > 0));
   };
 }
 

@@ -17,7 +17,8 @@ struct GenerationFlags {
   std::size_t logprobs = 0;
   bool ignore_eos = false;
 
-  void add(CLI::App& app) {
+  // `reports`: the command has an output for --logprobs.
+  void add(CLI::App& app, bool reports = true) {
     app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")->capture_default_str()->check(whole_number());
     app.add_option("--temp,--temperature", temperature, "0 picks the best token; higher is more varied")->capture_default_str();
     app.add_option("--top-k", top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
@@ -33,8 +34,18 @@ struct GenerationFlags {
     app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; also ID,ID:BIAS; may be repeated");
     app.add_option("--seed", seed, "Same seed, same text, on every machine")->capture_default_str()->check(whole_number());
     app.add_option("--stop", stop, "End before this text; may be repeated");
-    app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str()->check(whole_number());
+    if (reports)
+      app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str()->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
+  }
+
+  // InvalidArgument for what only draws look at, when nothing is drawn.
+  Result<void> check_effects(const CLI::App& app) const {
+    if (temperature != 0) return {};
+    for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical-p", "--seed"})
+      if (app.get_option(name)->count() > 0)
+        return fail(Code::InvalidArgument, "{} has no effect at temperature 0, where the best token is taken; --temp 0.7 draws", name);
+    return {};
   }
 
   Result<GenerationOptions> to_options() const {

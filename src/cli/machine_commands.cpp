@@ -25,15 +25,18 @@ Result<int> run_verify(const VerifyOptions& o) {
   LOOM_TRY(const std::string table, golden_table(run));
   const std::string digest = digest_of_text(table);
   const bool pass = digest == kGoldenDigest;
-  if (o.table) std::printf("%s", table.c_str());
-  if (o.common.json)
-    print_json(Json{{"digest", digest},
-                    {"expected", kGoldenDigest},
-                    {"pass", pass},
-                    {"isa", name(run.isa.value_or(best_isa()))},
-                    {"threads", run.threads},
-                    {"numerics_version", kNumericsVersion}});
-  else if (!o.table)
+  if (o.common.json) {
+    Json out{{"digest", digest},
+             {"expected", kGoldenDigest},
+             {"pass", pass},
+             {"isa", name(run.isa.value_or(best_isa()))},
+             {"threads", run.threads},
+             {"numerics_version", kNumericsVersion}};
+    if (o.table) out["table"] = table;
+    print_json(out);
+  } else if (o.table)
+    std::printf("%s", table.c_str());
+  else
     std::printf("%s  %s  (%s, %d threads, numerics version %u)\n", pass ? "PASS" : "FAIL", digest.c_str(),
                 std::string(name(run.isa.value_or(best_isa()))).c_str(), run.threads, kNumericsVersion);
   if (!pass && !o.common.json)

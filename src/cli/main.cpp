@@ -1,11 +1,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
 #include "cli/commands.h"
 #include "cli/signals.h"
+#include "core/nearest.h"
 #include "core/numerics_version.h"
 
 namespace {
@@ -49,6 +51,47 @@ void occupy_standard_streams() {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(loom::cli::kFailed);
 }
 
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) names.push_back(command.name);
+  return names;
+}
+
+// "loom", "loom bench matrix"
+std::string path_of(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
+}
+
+int usage_error(const CLI::App& command, const std::string& what) {
+  return loom::cli::report({loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, path_of(command))});
+}
+
+// With the nearest names of what was mistyped.
+int unexpected_argument(const CLI::App& command, const std::string& argument) {
+  if (!argument.starts_with('-') || argument == "-") return usage_error(command, fmt::format("\"{}\" was not expected", argument));
+  std::vector<std::string> long_names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) long_names.push_back("--" + name);
+  const std::vector<std::string_view> known(long_names.begin(), long_names.end());
+  const std::string name = argument.substr(0, argument.find('='));
+  return usage_error(command, fmt::format("there is no option {}; nearest: {}", name, loom::nearest_names(name, known)));
+}
+
+// The command that the arguments named, or the program itself.
+const CLI::App& chosen(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return named.empty() ? app : chosen(*named[0]);
+}
+
+// The status, unless what was printed did not arrive.
+int written(int status) {
+  std::cout.flush();
+  if (status != 0 || (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))) return status;
+  std::fprintf(stderr, "loom: cannot write to standard output\n");
+  return loom::cli::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,7 +100,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  bool list_commands = false;
+  app.add_flag("--commands", list_commands, "Print the names of the commands, one per line");
   app.footer(
       "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help "
       "says more about a command.");
@@ -66,18 +111,35 @@ int main(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);
     sub->callback([run = command.make(*sub), &status] { status = run(); });
   }
+  const auto names = command_names();
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {   // loom help chat
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
+  if (arguments.empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return loom::cli::kUsage;
+  }
+  if (!arguments[0].starts_with('-') && std::ranges::find(names, arguments[0]) == names.end())
+    return usage_error(app, fmt::format("there is no command {}; nearest: {}", arguments[0], loom::nearest_names(arguments[0], names)));
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(arguments);   // as CLI11 takes them
+    app.parse(arguments);
+    if (list_commands) {
+      for (const std::string_view name : names) std::printf("%s\n", std::string(name).c_str());
+    } else if (app.get_subcommands().empty()) {
+      return usage_error(app, "a command is missing");
+    }
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extra = app.remaining(true);
+    return unexpected_argument(chosen(app), extra.empty() ? std::string() : extra[0]);
+  } catch (const CLI::Success& e) {
+    return written(app.exit(e));
   } catch (const CLI::ParseError& e) {
-    status = app.exit(e) == 0 ? 0 : loom::cli::kUsage;  // 0: --help or --version, whose text must arrive as well
+    return usage_error(chosen(app), e.what());
   } catch (const std::exception& e) {  // a size beyond what a container can hold: memory that runs out ends the program by itself
     loom::cli::give_up(e.what(), loom::cli::kOutOfMemory);
   }
-  status = loom::cli::status_after_signals(status);
-  std::cout.flush();
-  if (status == 0 && (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout))) {
-    std::fprintf(stderr, "loom: cannot write to standard output\n");
-    return loom::cli::kFailed;
-  }
-  return status;
+  return written(loom::cli::status_after_signals(status));
 }

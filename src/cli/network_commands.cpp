@@ -191,11 +191,11 @@ Result<int> run_diff(const DiffOptions& o) {
 Run run_command(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
+  auto* const input = app.add_option("-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
   app.add_option("-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
-  app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536));
-  app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number());
+  app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
+  app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
@@ -205,7 +205,7 @@ Run run_command(CLI::App& app) {
 Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
+  app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(dtype_name());
   add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);

@@ -98,7 +98,7 @@ Result<int> run_train(const TrainOptions& o) {
   options.out = o.out.empty() ? (path.parent_path() / (path.stem().string() + ".run")).string() : o.out;
   options.resume = o.resume;
   if (!o.resume && !o.overwrite && is_file(options.out + "/journal.jsonl"))
-    return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --out chooses another folder", options.out);
+    return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --output chooses another folder", options.out);
   LOOM_TRY(options.session, session_options(o.common));
   options.machine = {{"cpu", cpu_name()},
                      {"isa", name(options.session.isa.value_or(best_isa()))},
@@ -155,7 +155,7 @@ Result<int> run_train(const TrainOptions& o) {
   }
   if (result.stop_reason == "stopped") {
     std::string again = "loom train " + o.config;
-    if (!o.out.empty()) again += " --out " + o.out;
+    if (!o.out.empty()) again += " --output " + o.out;
     if (!o.folder.empty()) again += " --folder " + o.folder;
     std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), terminal_text(again).c_str());
     return kInterrupted;
@@ -199,14 +199,14 @@ Result<int> run_replay(const ReplayOptions& o) {
 Run train_command(CLI::App& app) {
   const auto o = std::make_shared<TrainOptions>();
   app.add_option("CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
-  app.add_option("-o,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
+  app.add_option("-o,--output,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
   app.add_option("--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
   app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
   app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
   app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number());
   add_common(app, o->common, false);
-  app.add_flag("--json", o->common.json, "Print the result as JSON");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_train(*o)); };
 }
 
@@ -217,7 +217,7 @@ Run report_command(CLI::App& app) {
   };
   const auto o = std::make_shared<ReportOptions>();
   app.add_option("RUN", o->run, "Folder of a run, finished or not")->required();
-  app.add_option("-o,--out", o->out, "Where the page goes (default: RUN/report.html)");
+  app.add_option("-o,--output,--out", o->out, "Where the page goes (default: RUN/report.html)");
   add_overwrite(app, o->overwrite);
   return [o] {
     const std::string page = o->out.empty() ? o->run + "/report.html" : o->out;
@@ -233,7 +233,7 @@ Run replay_command(CLI::App& app) {
   app.add_option("JOURNAL", o->journal, "journal.jsonl of a run, or its folder")->required();
   app.add_option("--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
   add_common(app, o->common, false);
-  app.add_flag("--json", o->common.json, "Print the result as JSON");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_replay(*o)); };
 }
 

@@ -62,56 +62,6 @@ void expect_one_line(const Outcome& run, const std::string& named) {
   EXPECT_EQ(run.err.find("  "), std::string::npos) << run.err;
 }
 
-TEST_F(Cli, help_lists_the_flags) {
-  const std::pair<const char*, Args> commands[] = {
-      {"chat",
-       {"MODEL",
-        "--prompt",
-        "--system",
-        "--max-tokens",
-        "--temp",
-        "--top-k",
-        "--top-p",
-        "--min-p",
-        "--typical-p",
-        "--repetition-penalty",
-        "--frequency-penalty",
-        "--presence-penalty",
-        "--logit-bias",
-        "--seed",
-        "--stop",
-        "--threads",
-        "--isa",
-        "--ctx",
-        "--dtype",
-        "--quiet"}},
-      {"generate",
-       {"MODEL", "--prompt", "--file", "--system", "--raw", "--chat", "--json", "--max-tokens", "--temp", "--seed", "--stop", "--logprobs",
-        "--ignore-eos", "--threads", "--isa", "--ctx", "--dtype"}},
-      {"logits", {"MODEL", "--prompt", "--ids", "--top", "--json", "--isa"}},
-      {"tokenize", {"FILE", "--text", "--file", "--no-special", "--no-parse-special", "--json"}},
-      {"detokenize", {"FILE", "--ids", "--file", "--skip-special", "--json"}},
-      {"perplexity", {"MODEL", "FILE", "--window", "--max-windows", "--json"}},
-      {"bench", {"MODEL", "--prompt-tokens", "--new-tokens", "--batch", "--repeats", "--json"}},
-      {"inspect", {"FILE", "--tensors", "--json"}},
-      {"quantize", {"MODEL", "OUTPUT", "--dtype"}},
-      {"verify", {"--table", "--json", "--isa", "--threads"}},
-      {"audit", {"--json"}},
-  };
-  const Outcome all = loom({"--help"});
-  EXPECT_EQ(all.status, 0);
-  for (const auto& [command, flags] : commands) {
-    EXPECT_NE(all.out.find(std::string("\n  ") + command), std::string::npos) << command << " is missing in:\n" << all.out;
-    const Outcome help = loom({command, "--help"});
-    EXPECT_EQ(help.status, 0) << command;
-    EXPECT_EQ(help.err, "");
-    for (const std::string& flag : flags) EXPECT_NE(help.out.find(flag), std::string::npos) << command << " lacks " << flag << ":\n" << help.out;
-  }
-  const Outcome version = loom({"--version"});
-  EXPECT_EQ(version.status, 0);
-  EXPECT_NE(version.out.find("numerics version"), std::string::npos);
-}
-
 TEST_F(Cli, wrong_usage_exits_2) {
   const Args generate = {"generate", tiny(), "-p", "a"};
   const Args wrong[] = {
@@ -238,7 +188,7 @@ TEST_F(Cli, ids_and_contexts_that_do_not_fit_exit_3) {
       {{"logits", tiny(), "--ids", "256"}, "256"},
       {{"logits", tiny(), "--ids", "1,2147483647"}, "2147483647"},
       {{"detokenize", tiny(), "--ids", "70000"}, "70000"},
-      {{"generate", tiny(), "--ctx", "4", "-p", "five tokens and more"}, "context of 4"},
+      {{"generate", tiny(), "--ctx", "4", "-p", "five tokens and more"}, "holds 4"},
       {{"chat", small(), "--ctx", "4", "-p", "five tokens and more"}, "holds 4"},
       {{"bench", tiny(), "--ctx", "4", "--repeats", "1"}, "context of 4"},
   };
@@ -462,11 +412,11 @@ TEST_F(Cli, chat_commands) {
   const std::string saved = temp("chat.json");
   const std::string input = "/help\nHello\n/stats\n/save " + saved + "\n/reset\n/stats\n/load " + saved +
                             "\nAnd you?\n/system Be brief.\n/nothing\n/save\n/load " + temp("missing.json") + "\n\n/quit\nnever asked\n";
-  const Outcome run = loom({"chat", small(), "-n", "5", "--ignore-eos", "--seed", "1"}, input);
-  EXPECT_EQ(run.status, 0) << run.err;
+  const Outcome run = loom({"chat", small(), "-n", "5", "--ignore-eos"}, input);
+  EXPECT_EQ(run.status, 1) << "a script must hear of what failed: " << run.err;
   EXPECT_EQ(run.err, "");
   for (const char* text : {"/system TEXT", "/save FILE", "/load FILE", "/stats", "/reset", "tokens in the context", "last answer:", "Saved.",
-                           "The conversation is empty.", "Loaded.", "System message set", "Unknown command /nothing", "give a file name"})
+                           "The conversation is empty.", "Loaded.", "System message set", "unknown command /nothing", "give a file name"})
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " is missing in:\n" << run.out;
   EXPECT_NE(run.out.find(temp("missing.json")), std::string::npos);
   EXPECT_NE(run.out.find("\n0 of "), std::string::npos) << run.out;   // after /reset
@@ -487,14 +437,14 @@ TEST_F(Cli, chat_commands) {
 
 TEST_F(Cli, chat_refuses_damaged_conversations_and_goes_on) {
   std::string input;
-  for (const char* text : {"", "{", "[]", "{\"messages\": 3}", "{\"messages\": [1]}", "{\"messages\": [{\"role\": \"user\"}]}",
+  for (const char* text : {"", "{", "[1]", "{\"messages\": 3}", "{\"messages\": [1]}", "{\"messages\": [{\"role\": \"user\"}]}",
                            "{\"messages\": [{\"role\": 1, \"content\": \"a\"}]}"}) {
     const std::string path = temp("damaged" + std::to_string(input.size()) + ".json");
     test::write_all(path, text);
     input += "/load " + path + "\n";
   }
   const Outcome run = loom({"chat", small(), "-n", "3"}, input + "/load " + tiny() + "\nHello\n");
-  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.status, 1);
   std::size_t errors = 0;
   for (std::size_t at = 0; (at = run.out.find("Error: ", at)) != std::string::npos; ++at) ++errors;
   EXPECT_EQ(errors, 8u) << run.out;
@@ -503,7 +453,7 @@ TEST_F(Cli, chat_refuses_damaged_conversations_and_goes_on) {
 
 TEST_F(Cli, chat_says_when_the_context_is_full_and_goes_on) {
   const Outcome run = loom({"chat", small(), "--ctx", "40", "-n", "1000", "--ignore-eos"}, "Hello\nHello again\n/reset\n/stats\n");
-  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.status, 1);
   EXPECT_NE(run.out.find("(the context is full)"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("/reset begins anew"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("0 of 40 tokens"), std::string::npos) << run.out;

@@ -79,11 +79,11 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
                   "--warmup", "0", "-t", "1"})
                 .status,
             0);
-  const auto chat = [&](const std::string& input, const Args& more = {}) {
+  const auto chat = [&](const std::string& input, const Args& more = {}, int status = 0) {
     Args all = {"chat", model, "-n", "5", "--ignore-eos", "-t", "1"};
     all.insert(all.end(), more.begin(), more.end());
     const Outcome run = loom(all, input);
-    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.status, status) << run.err;
     return run.out;
   };
   const auto answer = [&](const Args& more) {
@@ -112,12 +112,18 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
                 "The conversation is empty.\nAdapter wheel is on.\nAdapter wheel is off.\n" + plain);
   // Two of them, and what cannot be.
   const std::string wrong = chat(load + " a\n" + load + " a\n" + load + "\n/adapter load " + file("nothing") + "\n/adapter b on\n/adapter drop b\n/adapter a maybe\n/adapter a\n" +
-                                 load + " b/c\n/adapter\n/adapter drop a\n/adapter drop 0\nHello\n");
+                                 load + " b/c\n/adapter\n/adapter drop a\n/adapter drop 0\nHello\n",
+                                 {}, 1);
   for (const char* part : {"Error: the model has adapters named \"a\"", "nothing", "Error: no adapter b", "/adapter NAME on|off", "letters, digits", "\na  on", "\n0  on"})
     EXPECT_NE(wrong.find(part), std::string::npos) << part << " is missing in\n" << wrong;
   EXPECT_EQ(wrong.find("\nb"), std::string::npos) << wrong;
   EXPECT_EQ(wrong.substr(wrong.size() - plain.size()), plain) << "nothing of them remains";
   EXPECT_NE(chat("/help\n").find("/adapter load FOLDER"), std::string::npos);
+  // Folders whose names stand in the command's own words.
+  for (const char* name : {"a", "d", "o", "load"}) {
+    SCOPED_TRACE(name);
+    EXPECT_NE(chat(std::string("/adapter load ") + name + "\n", {}, 1).find(std::string("Error: ") + name + "/adapter_config.json"), std::string::npos);
+  }
 }
 
 TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_asked) {

@@ -1,0 +1,103 @@
+#include "cli/prompt_options.h"
+
+#include "cli/conversation.h"
+#include "core/file.h"
+
+namespace loom::cli {
+namespace {
+
+constexpr std::size_t kLongestTemplate = std::size_t{16} << 20;
+
+Result<ChatTemplate> named_template(const std::string& name) {
+  auto source = [&]() -> Result<std::string> {
+    if (!is_file(name))
+      if (const auto builtin = builtin_template(name)) return std::string(*builtin);
+    auto text = read_text_file(name, kLongestTemplate);
+    if (!text && text.error().code == Code::NotFound) return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name, builtin_template(name).error().message);
+    return text;
+  }();
+  if (!source) return tl::make_unexpected(std::move(source).error());
+  auto parsed = ChatTemplate::parse(std::move(*source));
+  if (!parsed) return at(name, std::move(parsed).error());
+  return parsed;
+}
+
+Result<Json> read_tools(const std::string& path) {
+  LOOM_TRY(const std::string text, read_text_file(path, kLongestTemplate));
+  auto json = parse_json(text);
+  if (!json) return at(path, std::move(json).error());
+  if (!json->is_array() || json->empty()) return fail(Code::CorruptData, "{}: expected a list of tools", path);
+  for (std::size_t i = 0; i < json->size(); ++i) {
+    const Json* const function = find((*json)[i], "function");
+    const Json* const name = find(function ? *function : (*json)[i], "name");
+    if (!name || !as_string(*name)) return fail(Code::CorruptData, "{}: /{} has no function with a name", path, i);
+  }
+  return json;
+}
+
+}  // namespace
+
+void PromptFlags::add(CLI::App& app) {
+  auto* const first = app.add_option("--system", system, "System message");
+  app.add_option("--messages", messages, "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
+      ->type_name("FILE")
+      ->excludes(first);
+  app.add_option("--tools", tools, "JSON file: a list of functions that the template tells the model about")->type_name("FILE");
+  app.add_option("--chat-template", chat_template,
+                 "In place of the model's: a file, or one of chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, bitnet_instruction, bitnet_microsoft")
+      ->type_name("FILE|NAME");
+  app.add_option("--template-var", variables, "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
+  app.add_option("--date", date, "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)");
+}
+
+Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model) {
+  Prompts out;
+  out.chat_template = model.chat_template;
+  out.bos_token = model.bos_token, out.eos_token = model.eos_token;
+  if (!flags.chat_template.empty()) {
+    LOOM_TRY(out.chat_template, named_template(flags.chat_template));
+  } else if (model.template_error) {
+    return tl::make_unexpected(*model.template_error);
+  }
+  if (!flags.tools.empty()) {
+    LOOM_TRY(out.tools, read_tools(flags.tools));
+  }
+  for (const std::string& entry : flags.variables) {
+    const std::size_t equals = entry.find('=');
+    if (equals == entry.npos || equals == 0) return fail(Code::InvalidArgument, "--template-var {}: expected NAME=JSON", entry);
+    const std::string name = entry.substr(0, equals), value = entry.substr(equals + 1);
+    auto json = parse_json(value);
+    if (!json) return fail(Code::InvalidArgument, "--template-var {}: the value is no JSON; a text needs quotes: {}='\"...\"'", entry, name);
+    out.variables[name] = std::move(*json);
+  }
+  if (!flags.date.empty()) {
+    auto date = parse_template_date(flags.date);
+    if (!date) return at("--date", std::move(date).error());
+    out.date = *date;
+  }
+  return out;
+}
+
+Result<std::string> Prompts::render(const Json& messages) const {
+  if (!chat_template) return fail(Code::NoTemplate, "the model brings no chat template; --chat-template names one, loom generate --raw continues text");
+  ChatContext context;
+  context.messages = messages;
+  context.tools = tools;
+  context.extra = variables;
+  context.add_generation_prompt = true;
+  context.bos_token = bos_token, context.eos_token = eos_token;
+  LOOM_TRY(const Json all, chat_context(context));
+  auto text = chat_template->render(all, {.cancel = &interrupt_flag()}, date);
+  if (!text && !date && text.error().code == Code::TemplateError && text.error().message.find("strftime_now") != std::string::npos)
+    text.error().message += "; the template asks for the day: give it with --date YYYY-MM-DD";
+  return text;
+}
+
+Result<Json> first_messages(const PromptFlags& flags) {
+  if (!flags.messages.empty()) return read_conversation(flags.messages);
+  Json out = Json::array();
+  if (!flags.system.empty()) out.push_back(message("system", flags.system));
+  return out;
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,35 @@
+#pragma once
+// What makes a prompt out of messages: the flags of chat and generate about templates, and rendering.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+
+namespace loom::cli {
+
+struct PromptFlags {
+  std::string system, messages, tools, chat_template, date;
+  std::vector<std::string> variables;
+
+  void add(CLI::App& app);
+};
+
+// A model's template, or the one that was asked for, with all but the messages.
+struct Prompts {
+  std::optional<ChatTemplate> chat_template;  // absent: the model brings none and none was asked for
+  Json tools = nullptr, variables = Json::object();
+  std::optional<TemplateTime> date;
+  std::string bos_token, eos_token;
+
+  // NoTemplate without a template; what a template refuses, with --date named if it asks for one.
+  Result<std::string> render(const Json& messages) const;
+};
+// InvalidArgument for flags that cannot be read. A template of the model that does not parse is an error, unless another one is asked for.
+Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model);
+
+// The messages that the flags give: of --messages, or of --system alone.
+Result<Json> first_messages(const PromptFlags& flags);
+
+}  // namespace loom::cli

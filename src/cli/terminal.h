@@ -1,0 +1,35 @@
+#pragma once
+// What a terminal shows: its size, and how wide text is on it.
+
+#include <string>
+#include <string_view>
+
+namespace loom::cli {
+
+// Characters are counted and lines are edited as UTF-8 whatever the environment says; numbers keep the C locale's forms.
+void use_utf8();
+
+struct TerminalSize {
+  int columns = 80, rows = 24;
+};
+// COLUMNS and LINES if they are set, else what the terminal behind `fd` says now. Kept within 20 to 500 columns and 4 to 300 rows: a
+// terminal may claim anything.
+TerminalSize terminal_size(int fd);
+
+// A terminal that knows escapes: TERM is set and not "dumb".
+bool knows_escapes(int fd);
+
+// Columns that the text takes; characters that move nothing count 0, wide ones 2.
+int display_width(std::string_view text);
+// The text, or as much of its end as fits behind an ellipsis: the end of a path tells most.
+std::string clip_front(std::string_view text, int columns);
+// The same for the beginning.
+std::string clip_back(std::string_view text, int columns);
+
+// What a model writes, for a terminal: control characters but line breaks and tabs become "?" (one line of a stranger: terminal_text.h).
+std::string screen_text(std::string_view text);
+
+// "~" and "~/x" stand for the home folder, as in a shell.
+std::string expand_home(const std::string& path);
+
+}  // namespace loom::cli

@@ -1,0 +1,278 @@
+// What the commands have in common, read from their own help; and that no option is taken without effect.
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "../support/program.h"
+#include "../support/small_model.h"
+
+namespace loom {
+namespace {
+
+using test::loom;
+using test::Outcome;
+using test::source_path;
+using Args = std::vector<std::string>;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> commands() { return lines_of(loom({"--commands"}).out); }
+
+// Every option of a command by its names, with its line of help: "  -t,--threads INT:INT in [1 - 256]   Threads ...".
+std::map<std::string, std::string> options_of(const Args& command) {
+  Args arguments = command;
+  arguments.push_back("--help");
+  const Outcome help = loom(arguments);
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.err, "");
+  std::map<std::string, std::string> options;
+  for (const std::string& line : lines_of(help.out)) {
+    if (line.rfind("  -", 0) != 0) continue;
+    std::istringstream names(line.substr(2, line.find(' ', 2) - 2));
+    for (std::string name; std::getline(names, name, ',');) options[name] = line;
+  }
+  return options;
+}
+
+class Usage : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TempFolder;
+    auto written = test::write_small_model(small());
+    ASSERT_TRUE(written) << written.error().message;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string temp(const std::string& name) { return *folder_ / name; }
+  static std::string small() { return temp("small.gguf"); }
+
+ private:
+  static inline test::TempFolder* folder_ = nullptr;
+};
+
+void expect_refused(const Args& args, int status, const std::string& named) {
+  const Outcome run = loom(args);
+  std::string line = "loom";
+  for (const std::string& a : args) line += " " + a;
+  EXPECT_EQ(run.status, status) << line << "\n" << run.err;
+  EXPECT_EQ(run.out, "") << line;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  EXPECT_NE(run.err.find(named), std::string::npos) << line << "\n" << run.err << " does not name " << named;
+}
+
+TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
+  const std::map<std::string, Args> wanted = {
+      {"chat", {"--prompt", "--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--max-tokens", "--temp", "--seed"}},
+      {"generate",
+       {"--prompt", "--file", "--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--raw", "--chat", "--show-prompt",
+        "--json", "--max-tokens", "--temp", "--top-k", "--top-p", "--min-p", "--typical-p", "--repetition-penalty", "--frequency-penalty",
+        "--presence-penalty", "--logit-bias", "--seed", "--stop", "--logprobs", "--ignore-eos", "--ctx", "--dtype", "--adapter", "--activations"}},
+      {"logits", {"--prompt", "--ids", "--top", "--json"}},
+      {"tokenize", {"--text", "--file", "--no-special", "--no-parse-special", "--json"}},
+      {"detokenize", {"--ids", "--file", "--skip-special", "--json"}},
+      {"perplexity", {"--window", "--max-windows", "--json"}},
+      {"bench", {"--prompt-tokens", "--new-tokens", "--batch", "--repeats", "--json"}},
+      {"inspect", {"--tensors", "--json"}},
+      {"quantize", {"--dtype", "--output", "--overwrite"}},
+      {"convert", {"--dtype", "--adapter", "--output", "--overwrite", "--json"}},
+      {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},
+      {"train", {"--output", "--folder", "--resume", "--overwrite", "--watch", "--epochs", "--json"}},
+      {"replay", {"--folder", "--json"}},
+      {"finetune", {"--text", "--output", "--resume", "--overwrite", "--from", "--rank", "--alpha", "--seed", "--json"}},
+      {"report", {"--output", "--overwrite"}},
+      {"morph", {"--output", "--overwrite", "--dtype", "--auto", "--data", "--max-bytes", "--max-loss", "--json"}},
+      {"diff", {"--lenient", "--json"}},
+      {"graph", {"--output", "--overwrite"}},
+      {"dna", {"--output", "--overwrite", "--journal", "--nested", "--json"}},
+      {"evolve", {"--output", "--resume", "--generations", "--json"}},
+      {"schema", {}},
+      {"verify", {"--table", "--json"}},
+      {"audit", {"--json", "--include-network"}},
+  };
+  const std::string help = loom({"--help"}).out, readme = test::read_all(source_path("README.md"));
+  std::set<std::string> listed;
+  for (const std::string& command : commands()) {
+    SCOPED_TRACE(command);
+    listed.insert(command);
+    EXPECT_NE(help.find("\n  " + command + " "), std::string::npos) << help;
+    EXPECT_NE(readme.find("| `loom " + command), std::string::npos) << "README's table lacks the command";
+    ASSERT_TRUE(wanted.contains(command)) << "this test lacks the command";
+    const auto options = options_of({command});
+    for (const std::string& flag : wanted.at(command)) EXPECT_TRUE(options.contains(flag)) << flag;
+  }
+  EXPECT_EQ(listed.size(), wanted.size());
+  const Outcome version = loom({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_NE(version.out.find("numerics version"), std::string::npos);
+}
+
+// One thing, one name: the same short and long names with the same words everywhere.
+TEST_F(Usage, options_have_the_same_names_everywhere) {
+  const std::map<std::string, std::string> pairs = {{"-o", "--output"}, {"-t", "--threads"}, {"-q", "--quiet"}, {"-n", "--max-tokens"},
+                                                    {"-p", "--prompt"}, {"-f", "--file"},    {"-i", "--input"}, {"-h", "--help"}};
+  std::map<std::string, std::pair<std::string, std::string>> words;   // of an option, with the command that has them
+  for (const std::string& command : commands()) {
+    SCOPED_TRACE(command);
+    const auto options = options_of({command});
+    for (const auto& [name, line] : options) {
+      if (name.size() == 2) {
+        ASSERT_TRUE(pairs.contains(name)) << name;
+        EXPECT_TRUE(options.contains(pairs.at(name))) << name << " without " << pairs.at(name);
+        continue;
+      }
+      EXPECT_NE(name, "--out-file");
+      if (name == "--out" || name == "--svg") {
+        EXPECT_TRUE(options.contains("--output")) << "an old name, beside the new one only";
+      }
+      // What is said of an option that all commands share is said in the same words.
+      if (name != "--json" && name != "--threads" && name != "--isa" && name != "--quiet" && name != "--lenient") continue;
+      const auto [known, is_new] = words.try_emplace(name, line, command);
+      if (!is_new && name != "--json") {
+        EXPECT_EQ(line, known->second.first) << "as in " << known->second.second;
+      }
+    }
+    if (options.contains("--json")) {
+      EXPECT_NE(options.at("--json").find("JSON"), std::string::npos);
+    }
+    for (const char* shared : {"--threads", "--isa", "--quiet"})
+      if (command != "schema" && command != "report" && command != "dna") {
+        EXPECT_TRUE(options.contains(shared)) << shared;
+      }
+    if (options.contains("--output") && command != "evolve") {
+      EXPECT_TRUE(options.contains("--overwrite")) << "what it writes may exist";
+    }
+  }
+}
+
+TEST_F(Usage, mistyped_names_are_told_with_the_nearest_ones) {
+  expect_refused({"chatt", small()}, 2, "chat");
+  expect_refused({"generate", small(), "hello", "--promt"}, 2, "\"hello\"");
+  expect_refused({"generate", small(), "--promt", "hello"}, 2, "--promt; nearest: --prompt");
+  expect_refused({"bench", "matrix", "--knd", "dense"}, 2, "--kind");
+  expect_refused({"--vresion"}, 2, "--version");
+  expect_refused({"generate"}, 2, "loom generate --help");
+  expect_refused({"inspect", small(), "--isa", "nonsense"}, 2, "nonsense");
+  const Outcome nothing = loom({});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_EQ(nothing.err, loom({"--help"}).out);
+  EXPECT_EQ(loom({"help", "logits"}).out, loom({"logits", "--help"}).out);
+  test::Program full({test::loom_binary(), "--help"});
+  full.stdout_file = "/dev/full";
+  full.start();
+  EXPECT_EQ(full.finish().status, 1);
+}
+
+// Every option of generate, in every way of calling it, changes what comes out or is refused.
+TEST_F(Usage, no_option_of_generate_is_without_effect) {
+  test::write_all(temp("text.txt"), "Hello there");
+  test::write_all(temp("messages.json"), R"([{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"},{"role":"user","content":"You?"}])");
+  test::write_all(temp("tools.json"), R"([{"type":"function","function":{"name":"clock","description":"d","parameters":{}}}])");
+  test::write_all(temp("template.jinja"),
+                  "{{ mood }}{{ tools and tools[0].function.name }}{{ strftime_now('%d') if strftime_now is defined }}{{ messages[0].content }}");
+  const std::map<std::string, Args> values = {
+      {"--file", {"--file", temp("text.txt")}},
+      {"--messages", {"--messages", temp("messages.json")}},
+      {"--system", {"--system", "Be brief."}},
+      {"--tools", {"--tools", temp("tools.json")}},
+      {"--chat-template", {"--chat-template", "llama2"}},
+      {"--template-var", {"--template-var", "mood=\"good\""}},
+      {"--date", {"--date", "2001-02-03"}},
+      {"--raw", {"--raw"}},
+      {"--show-prompt", {"--show-prompt"}},
+      {"--json", {"--json"}},
+      {"--max-tokens", {"-n", "3"}},
+      {"--temp", {"--temp", "2"}},
+      {"--top-k", {"--top-k", "2"}},
+      {"--top-p", {"--top-p", "0.1"}},
+      {"--min-p", {"--min-p", "0.9"}},
+      {"--typical-p", {"--typical-p", "0.01"}},
+      {"--seed", {"--seed", "77"}},
+      {"--repetition-penalty", {"--repetition-penalty", "5"}},
+      {"--frequency-penalty", {"--frequency-penalty", "50"}},
+      {"--presence-penalty", {"--presence-penalty", "50"}},
+      {"--logit-bias", {"--logit-bias", "42:100"}},
+      {"--stop", {"--stop", "\n"}},
+      {"--logprobs", {"--logprobs", "2"}},
+      {"--ctx", {"--ctx", "40"}},
+      {"--dtype", {"--dtype", "binary"}},
+  };
+  // They say how, not what (--chat insists on what is so), or their effect is a matter of other tests.
+  const std::set<std::string> silent = {"--threads", "--isa", "--quiet", "--help", "--prompt", "--chat", "--activations", "--adapter", "--ignore-eos",
+                                        "--repeat-last-n", "--temperature"};
+  for (const auto& [name, line] : options_of({"generate"}))
+    if (name.size() > 2) {
+      EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
+    }
+  const Args start = {"generate", small(), "-p", "Hello", "-q", "-n", "24"};
+  const auto with = [](Args a, const Args& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  // By the hash of the object, which every change of the prompt moves.
+  const Args ways[] = {{"--json"}, {"--json", "--temp", "1.5"}, {"--json", "--chat-template", temp("template.jinja")}};
+  const std::set<std::string> up_to_the_template = {"--tools", "--template-var", "--system"};
+  // What is measured differs from run to run.
+  const auto told = [](const Outcome& run) {
+    auto json = run.out.starts_with("{") ? parse_json(run.out) : Result<Json>(fail(Code::CorruptData, ""));
+    if (json)
+      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb"}) json->erase(key);
+    return std::pair(run.status, json ? dump_json(*json) : run.out);
+  };
+  for (const Args& way : ways) {
+    // Long enough for every option to matter.
+    const Args base = with(start, way);
+    const auto plain = told(loom(base));
+    EXPECT_EQ(plain.first, 0) << testing::PrintToString(base);
+    for (const auto& [name, value] : values) {
+      if (std::find(base.begin(), base.end(), name) != base.end()) continue;
+      if (&way != &ways[2] && up_to_the_template.contains(name) && name != "--system") continue;
+      if (&way == &ways[2] && (name == "--ctx" || name == "--stop")) continue;   // its answer is short and of one line
+      const Args args = with(base, value);
+      const Outcome run = loom(args);
+      EXPECT_NE(told(run), plain) << testing::PrintToString(args) << " changes nothing";
+      if (run.status != 0) {
+        EXPECT_EQ(run.status, 2) << testing::PrintToString(args) << run.err;
+        EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+      }
+    }
+  }
+}
+
+TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
+  const std::pair<Args, const char*> wrong[] = {
+      {{"generate", small(), "-p", "a", "--logprobs", "2"}, "--json"},
+      {{"generate", small(), "-p", "a", "--raw", "--system", "b"}, "--system"},
+      {{"generate", small(), "-p", "a", "--top-k", "3"}, "--temp"},
+      {{"generate", small(), "-p", "a", "--temp", "0", "--seed", "3"}, "--temp"},
+      {{"chat", small(), "-p", "a", "--seed", "3"}, "--temp"},
+      {{"generate", small()}, "--messages"},
+      {{"generate", small(), "-p", "a", "--messages", "x.json"}, "one of them"},
+      {{"generate", small(), "-p", "a", "--template-var", "x"}, "NAME=JSON"},
+      {{"generate", small(), "-p", "a", "--template-var", "x=y"}, "no JSON"},
+      {{"generate", small(), "-p", "a", "--date", "2001-02-30"}, "--date"},
+      {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--seed", "3"}, "--seed"},
+      {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--batch", "3"}, "--batch"},
+      {{"bench", small(), "matrix"}, "matrix"},
+  };
+  for (const auto& [args, named] : wrong) expect_refused(args, 2, named);
+  // An empty text is one.
+  EXPECT_EQ(loom({"generate", small(), "-p", "", "-n", "2"}).status, 0);
+  EXPECT_EQ(loom({"chat", small(), "-p", "", "-n", "2"}).status, 0);
+  expect_refused({"generate", small(), "--raw", "-p", ""}, 2, "no tokens");
+  // With --json, stdout is one object.
+  auto table = parse_json(loom({"verify", "--table", "--json"}).out);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_TRUE(find(*table, "table"));
+}
+
+}  // namespace
+}  // namespace loom
