@@ -181,7 +181,7 @@ UpdateRule Optimizer::rule_of(const Parameter& parameter, double learning_rate, 
 }
 
 // Whether all that goes into an update lies so far inside the range of its type that nothing can leave it; most steps are like that, and looking
-// takes a tenth of the time that the update takes. With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10
+// writes nothing. With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10
 // the largest number in any of the equations (Adam's m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128.
 template <class T>
 bool Optimizer::is_tame(const Exec& exec, std::size_t p, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const {
