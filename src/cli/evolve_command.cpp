@@ -7,11 +7,15 @@
 
 #include "cli/commands.h"
 #include "core/file.h"
+#include "core/folder.h"
+#include "core/run_folder.h"
 #include "data/csv/csv.h"
 #include "data/idx/idx.h"
 #include "evolution/ensemble/ensemble.h"
 #include "evolution/run/config.h"
+#include "evolution/run/state.h"
 #include "io/network_file.h"
+#include "training/checkpoint.h"
 
 namespace loom::cli {
 namespace {
@@ -19,12 +23,17 @@ namespace {
 struct EvolveFlags {
   CommonOptions common;
   std::string config, output;
-  bool resume = false;
+  bool resume = false, overwrite = false;
   std::size_t generations = 0;
   std::size_t save_every = 50;
 };
 
-Result<std::unique_ptr<Task>> data_task(const TaskConfig& c) {
+struct OpenTask {
+  std::unique_ptr<Task> task;
+  std::optional<Digest> data;  // of the files that it reads
+};
+
+Result<OpenTask> data_task(const TaskConfig& c) {
   std::unique_ptr<Dataset> data;
   if (c.name == "csv") {
     CsvOptions options;
@@ -37,7 +46,7 @@ Result<std::unique_ptr<Task>> data_task(const TaskConfig& c) {
   const std::size_t n = c.limit != 0 ? std::min(c.limit, info.samples) : info.samples;
   std::vector<std::uint32_t> order(n);
   for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::uint32_t>(i);
-  Samples s;
+  TaskSamples s;
   s.input = info.input, s.classes = info.classes;
   if (n != 0 && info.input.elements() > (std::size_t{1} << 30) / n)
     return fail(Code::LimitExceeded, "{}: {} samples of {}; set a limit", c.path, n, info.input.text());
@@ -48,87 +57,53 @@ Result<std::unique_ptr<Task>> data_task(const TaskConfig& c) {
     s.outputs = info.target.elements(), s.values.resize(n * s.outputs);
   LOOM_TRY_VOID(data->read(order, {s.inputs, s.labels, s.values}));
   LOOM_TRY(const Score score, score_from_name(!c.score.empty() ? c.score : info.targets == TargetKind::classes ? "accuracy" : "squared_error"));
-  return sample_task(c.name, std::move(s), score, c.target.value_or(score == Score::CrossEntropy ? 0 : 1));
+  LOOM_TRY(auto task, sample_task(c.name, std::move(s), score, c.target.value_or(score == Score::CrossEntropy ? 0 : 1)));
+  return OpenTask{std::move(task), info.sha256};
 }
 
-Result<std::unique_ptr<Task>> task_of(const TaskConfig& c) { return c.name == "csv" || c.name == "idx" ? data_task(c) : built_in_task(c); }
+Result<OpenTask> task_of(const TaskConfig& c) {
+  if (c.name == "csv" || c.name == "idx") return data_task(c);
+  LOOM_TRY(auto task, built_in_task(c));
+  return OpenTask{std::move(task), {}};
+}
 
 // A network that a configuration names is found beside it.
+std::string path_of(const std::string& network, const std::string& config_path) {
+  const std::filesystem::path path = network;
+  return path.is_absolute() ? path.string() : (std::filesystem::path(config_path).parent_path() / path).string();
+}
+
 Result<Network> base_of(const EvolutionConfig& c, const std::string& config_path) {
-  if (c.network.is_object()) {
-    LOOM_TRY(SpecResult spec, network_from_json(c.network));
-    return std::move(spec.network);
-  }
-  const std::filesystem::path path = *as_string(c.network);
-  LOOM_TRY(SpecResult spec, load_network(path.is_absolute() ? path.string() : (std::filesystem::path(config_path).parent_path() / path).string()));
+  LOOM_TRY(SpecResult spec, c.network.is_object() ? network_from_json(c.network) : load_network(path_of(*as_string(c.network), config_path)));
   return std::move(spec.network);
+}
+
+// What a run is a function of; more generations are no other run. Files count as their bytes.
+Result<Json> identity_of(Json config, const std::optional<Digest>& data, const EvolutionConfig& c, const std::string& config_path) {
+  config.erase("generations");
+  Json out{{"config", std::move(config)}};
+  if (data) out["data"] = to_hex(*data);
+  if (const std::string* network = as_string(c.network)) {
+    LOOM_TRY(const auto file, MappedFile::open(path_of(*network, config_path)));
+    Sha256 hash;
+    hash.update(file->bytes());
+    out["network"] = to_hex(hash.finish());
+  }
+  return out;
 }
 
 Json number(double v) { return std::isfinite(v) ? Json(v) : Json(std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity"); }
 
-std::string lineage_line(const Member& m) {
+Json lineage_line(const Member& m) {
   Json parents = Json::array(), objectives = Json::array();
   for (const MemberId& id : m.parents) parents.push_back(id.text());
   for (const double o : m.fitness->objectives) objectives.push_back(number(o));
-  return dump_json(Json{{"id", m.id.text()},
-                        {"parents", std::move(parents)},
-                        {"operations", m.operations},
-                        {"fitness", std::move(objectives)},
-                        {"hash", to_hex(network_digest(m.network, m.structure))}}) +
-         "\n";
+  return {{"id", m.id.text()},
+          {"parents", std::move(parents)},
+          {"operations", m.operations},
+          {"fitness", std::move(objectives)},
+          {"hash", to_hex(network_digest(m.network, m.structure))}};
 }
-
-// lineage.jsonl of a run's folder: what a run that goes on would write again is cut off.
-class LineageFile {
- public:
-  static Result<LineageFile> open(const std::string& path, std::uint32_t from_generation) {
-    std::string kept;
-    if (from_generation > 0 && is_file(path)) {
-      LOOM_TRY(const std::string text, read_text_file(path, std::size_t{1} << 31));
-      for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string line = text.substr(begin, end - begin);
-        begin = end + 1;
-        const auto json = parse_json(line);
-        const std::string* id = json && find(*json, "id") != nullptr ? as_string(*find(*json, "id")) : nullptr;
-        if (id == nullptr) continue;
-        const std::size_t first = id->find('.');
-        if (first != id->npos && std::strtoull(id->c_str() + first + 1, nullptr, 10) < from_generation) kept += line + "\n";
-      }
-    }
-    LOOM_TRY_VOID(write_file_atomically(path, std::as_bytes(std::span(kept))));
-    LineageFile out;
-    out.file_ = std::fopen(path.c_str(), "ab");
-    if (out.file_ == nullptr) return fail(Code::IoError, "{}: cannot be written", path);
-    return out;
-  }
-  LineageFile() = default;
-  LineageFile(LineageFile&& o) noexcept : file_(std::exchange(o.file_, nullptr)) {}
-  LineageFile& operator=(LineageFile&& o) noexcept {
-    std::swap(file_, o.file_);
-    return *this;
-  }
-  ~LineageFile() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  void write(const Member& m) {
-    const std::string line = lineage_line(m);
-    ok_ = ok_ && std::fwrite(line.data(), 1, line.size(), file_) == line.size();
-  }
-  Result<void> flush() {
-    if (!ok_ || std::fflush(file_) != 0) return fail(Code::IoError, "lineage.jsonl: cannot be written");
-    return {};
-  }
-
- private:
-  std::FILE* file_ = nullptr;
-  bool ok_ = true;
-};
-
-struct Saved {
-  Json state;
-  std::string hash;
-};
 
 class EvolveRun {
  public:
@@ -144,7 +119,8 @@ class EvolveRun {
     if (o_.generations != 0) config_.generations = o_.generations;
     auto task = task_of(config_.task);
     if (!task) return at(o_.config, std::move(task).error());
-    task_ = std::move(*task);
+    task_ = std::move(task->task);
+    LOOM_TRY(identity_, identity_of(std::move(*json), task->data, config_, o_.config));
     if (config_.task.target) target_ = *config_.task.target;
     else target_ = task_->target();
     LOOM_TRY(const FitnessFunction fitness, fitness_of(*task_, config_.objectives));
@@ -166,23 +142,30 @@ class EvolveRun {
     LOOM_TRY(Network base, base_of(config_, o_.config));
     auto prepared = base.prepare(task_->input());
     if (!prepared) return at("the network does not fit the task", std::move(prepared).error());
-    std::error_code failed;
-    if (!o_.output.empty()) std::filesystem::create_directories(o_.output, failed);
-    if (failed) return fail(Code::IoError, "{}: {}", o_.output, failed.message());
-    if (o_.resume) {
-      LOOM_TRY(const std::string text, read_text_file(file("state.json"), std::size_t{1} << 31));
-      LOOM_TRY(const Json saved, parse_json(text, {std::size_t{1} << 31, 256}));
-      const Json *state = find(saved, "islands"), *hash = find(saved, "hash"), *seed = find(saved, "seed");
-      if (state == nullptr || hash == nullptr || as_string(*hash) == nullptr || seed == nullptr || as_int(*seed) != static_cast<std::int64_t>(config_.seed))
-        return fail(Code::CorruptData, "{}: not the state of a run with this seed", file("state.json"));
-      hash_ = *as_string(*hash);
-      LOOM_TRY(islands_, Islands::restore(*state, config_.seed, config_.islands, task_->input()));
-    } else {
-      LOOM_TRY(islands_, Islands::create(config_.seed, config_.islands, base, task_->input(), workers_));
-    }
     if (!o_.output.empty()) {
-      LOOM_TRY(lineage_, LineageFile::open(file("lineage.jsonl"), islands_->generation()));
+      LOOM_TRY_VOID(create_folders(o_.output));
+      LOOM_TRY(lock_, FolderLock::take(o_.output));
+      const RunStart start = o_.resume ? RunStart::resume : o_.overwrite ? RunStart::overwrite : RunStart::fresh;
+      LOOM_TRY(const bool resumes, goes_on(o_.output, start, "lineage.jsonl", "state.json", 0));
+      if (resumes || o_.resume) return go_on();
     }
+    LOOM_TRY(islands_, Islands::create(config_.seed, config_.islands, base, task_->input(), workers_));
+    if (o_.output.empty()) return {};
+    LOOM_TRY_VOID(remove_files(o_.output, {"best.entity", "state.json"}));
+    LOOM_TRY(lineage_, Journal::create(file("lineage.jsonl")));
+    return save();
+  }
+
+  Result<void> go_on() {
+    const std::string path = file("state.json");
+    LOOM_TRY(const std::string text, read_text_file(path, std::size_t{1} << 31));
+    auto state = parse_evolution_state(text);
+    if (!state) return at(path, std::move(state).error());
+    LOOM_TRY_VOID(check_identity(path, &state->identity, identity_));
+    auto islands = Islands::restore(state->islands, config_.seed, config_.islands, task_->input());
+    if (!islands) return at(path, std::move(islands).error());
+    islands_ = std::move(*islands), hash_ = std::move(state->hash);
+    LOOM_TRY(lineage_, Journal::resume(file("lineage.jsonl"), state->lineage));
     return {};
   }
 
@@ -205,8 +188,12 @@ class EvolveRun {
     const std::uint32_t first = islands_->generation();
     std::size_t since_saved = 0;
     while (islands_->generation() < config_.generations && !solved() && !interrupted()) {
-      const auto seen = [this](const Member& m) { lineage_->write(m); };
-      LOOM_TRY(const Islands::Report report, islands_->evolve(fitness, workers_, lineage_ ? std::function<void(const Member&)>(seen) : nullptr));
+      Result<void> written;
+      const auto seen = [&](const Member& m) {
+        if (written) written = lineage_.write(lineage_line(m));
+      };
+      LOOM_TRY(const Islands::Report report, islands_->evolve(fitness, workers_, lineage_.is_open() ? std::function<void(const Member&)>(seen) : nullptr));
+      LOOM_TRY_VOID(std::move(written));
       chain(report.hash);
       evaluated_ += report.evaluated;
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -226,8 +213,8 @@ class EvolveRun {
 
   Result<void> save() {
     LOOM_TRY(Json state, islands_->state());
-    const std::string text = dump_json(Json{{"seed", config_.seed}, {"generation", islands_->generation()}, {"hash", hash_}, {"islands", std::move(state)}});
-    LOOM_TRY_VOID(lineage_->flush());
+    LOOM_TRY(JournalMark mark, lineage_.sync());
+    const std::string text = evolution_state_text({identity_, std::move(mark), hash_, std::move(state)});
     LOOM_TRY_VOID(write_file_atomically(file("state.json"), std::as_bytes(std::span(text))));
     if (const Member* best = islands_->best_member()) {
       LOOM_TRY_VOID(save_network(file("best.entity"), best->network, {true}));
@@ -278,7 +265,9 @@ class EvolveRun {
   double target_ = 0, seconds_ = 0;
   Workers workers_;
   std::optional<Islands> islands_;
-  std::optional<LineageFile> lineage_;
+  Json identity_;  // that a state must share
+  std::optional<FolderLock> lock_;
+  Journal lineage_;
   std::string hash_;
   std::size_t evaluated_ = 0;
   Json history_ = Json::array();
@@ -290,7 +279,8 @@ Run evolve_command(CLI::App& app) {
   auto o = std::make_shared<EvolveFlags>();
   app.add_option("CONFIG", o->config, "JSON: task, network, population, generations, seed, mutation... (docs/evolution.md)")->required();
   app.add_option("-o,--output", o->output, "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");
-  app.add_flag("--resume", o->resume, "Go on from state.json in the output folder");
+  const auto resume = app.add_flag("--resume", o->resume, "Go on from state.json in the output folder");
+  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   app.add_option("--generations", o->generations, "In place of the configuration's")->check(whole_number());
   app.add_option("--save-every", o->save_every, "Generations between saves")->check(CLI::Range(1, 1000000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

@@ -8,9 +8,11 @@
 #include "cli/output_file.h"
 #include "cli/terminal_text.h"
 #include "dtypes/block_formats.h"
+#include "io/entity/entity.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/network_file.h"
 #include "lm/model_entity.h"
+#include "training/checkpoint.h"
 
 namespace loom::cli {
 namespace {
@@ -122,6 +124,49 @@ Result<int> inspect_network(const InspectOptions& o) {
   return kOk;
 }
 
+// A checkpoint that holds no network of its own: the masters of what learns, and the optimiser's slots.
+bool is_adapter_checkpoint(const std::string& path) {
+  const auto reader = EntityReader::open(path);
+  return reader && reader->find("train") != nullptr && reader->find("network") == nullptr;
+}
+
+Result<int> inspect_checkpoint(const InspectOptions& o) {
+  LOOM_TRY(const Checkpoint checkpoint, read_checkpoint(o.model));
+  const auto part = [&](const char* object, const char* key) {
+    const Json* found = find(checkpoint.train, object);
+    found = found == nullptr ? nullptr : find(*found, key);
+    return found == nullptr ? Json() : *found;
+  };
+  Json slots = Json::array();
+  std::uint64_t values = 0;
+  if (const Json* said = find(checkpoint.train, "slots"); said != nullptr && said->is_array())
+    for (const Json& slot : *said) {
+      const Json *name = find(slot, "name"), *elements = find(slot, "elements");
+      if (name == nullptr || elements == nullptr || as_string(*name) == nullptr || as_int(*elements).value_or(-1) < 0) continue;
+      slots.push_back(Json{{"name", *name}, {"elements", *elements}});
+      values += static_cast<std::uint64_t>(*as_int(*elements));
+    }
+  const Json out{{"path", o.model},
+                 {"step", part("state", "steps")},
+                 {"epoch", part("position", "epoch")},
+                 {"config", part("identity", "config")},
+                 {"text", part("identity", "text")},
+                 {"base", part("identity", "base")},
+                 {"values", values},
+                 {"bytes", checkpoint.optimizer.size()},
+                 {"slots", std::move(slots)}};
+  if (o.common.json) {
+    print_json(out);
+    return kOk;
+  }
+  std::printf("%s: checkpoint of a fine-tuning at step %s, %llu values of adapters and optimiser, %zu bytes\n", o.model.c_str(), dump_json(out["step"]).c_str(),
+              static_cast<unsigned long long>(values), checkpoint.optimizer.size());
+  for (const char* key : {"config", "text", "base"}) std::printf("  %-8s %s\n", key, dump_json(out[key]).c_str());
+  if (o.tensors)
+    for (const Json& slot : out["slots"]) std::printf("  %-64s %10s values\n", dump_json(slot["name"]).c_str(), dump_json(slot["elements"]).c_str());
+  return kOk;
+}
+
 struct QuantizeOptions {
   CommonOptions common;
   std::string model, output, dtype;
@@ -179,7 +224,10 @@ Run inspect_command(CLI::App& app) {
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(is_network_file(o->model) && !is_model_entity(o->model) ? inspect_network(*o) : run_inspect(*o)); };
+  return [o] {
+    if (is_adapter_checkpoint(o->model)) return finish(inspect_checkpoint(*o));
+    return finish(is_network_file(o->model) && !is_model_entity(o->model) ? inspect_network(*o) : run_inspect(*o));
+  };
 }
 
 Run quantize_command(CLI::App& app) {

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/train_view.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "finetune/finetune.h"
 
 namespace loom::cli {
@@ -98,13 +99,14 @@ Result<void> take_from_run(Options& o, const std::string& journal) {
 
 Result<int> run(Options& o) {
   FinetuneRecord record;
-  record.folder = o.out + "/run", record.resume = o.resume;
+  record.folder = o.out + "/run";
+  record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   const std::string journal = record.folder + "/journal.jsonl";
   o.sources.dtype = o.common.dtype;
-  if (is_file(journal)) {
-    if (!o.resume && !o.overwrite)
-      return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --output chooses another folder", o.out);
-    if (o.resume) LOOM_TRY_VOID(take_from_run(o, journal));
+  if (is_directory(record.folder)) {  // before the model is read, and until the adapter is written
+    LOOM_TRY(record.lock, FolderLock::take(record.folder));
+    LOOM_TRY(const bool resumes, goes_on(record.folder, record.start, "journal.jsonl", "checkpoint.entity", 2));
+    if (resumes || (o.resume && is_file(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
   }
   if (o.sources.model.empty() || o.sources.text.empty())
     return fail(Code::InvalidArgument, "MODEL and --text are expected{}", o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
@@ -113,6 +115,10 @@ Result<int> run(Options& o) {
   LOOM_TRY(FinetuneInput input, open_finetune(o.sources, o.config));
   if (!o.common.quiet) std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples, o.config.length);
   record.sources = o.sources;
+  if (!record.lock) {
+    LOOM_TRY_VOID(create_folders(record.folder));
+    LOOM_TRY(record.lock, FolderLock::take(record.folder));
+  }
   Reporter reporter(o.common, "finetuning");
   LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
   reporter.finish();
@@ -173,8 +179,8 @@ Run finetune_command(CLI::App& app) {
   o->text = app.add_option("--text", o->sources.text, "What to learn: a text file");
   app.add_option("-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
       ->required();
-  app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
-  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
+  const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
+  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   o->from = app.add_option("--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
   setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->capture_default_str();

@@ -17,7 +17,7 @@ struct VerifyOptions {
 };
 
 Result<int> run_verify(const VerifyOptions& o) {
-  GoldenRun run;
+  GoldenOptions run;
   run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
   if (!o.common.isa.empty()) {
     LOOM_TRY(run.isa, isa_from_name(o.common.isa));

@@ -96,9 +96,7 @@ Result<int> run_train(const TrainOptions& o) {
   if (o.epochs != 0) config->epochs = o.epochs, config->json["epochs"] = o.epochs;
   RunOptions options;
   options.out = o.out.empty() ? (path.parent_path() / (path.stem().string() + ".run")).string() : o.out;
-  options.resume = o.resume;
-  if (!o.resume && !o.overwrite && is_file(options.out + "/journal.jsonl"))
-    return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, --output chooses another folder", options.out);
+  options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   LOOM_TRY(options.session, session_options(o.common));
   options.machine = {{"cpu", cpu_name()},
                      {"isa", name(options.session.isa.value_or(best_isa()))},
@@ -139,7 +137,8 @@ Result<int> run_train(const TrainOptions& o) {
     for (const std::string& warning : result.warnings) warn(warning);
   if (o.common.json) {
     Json out{{"run", options.out},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
-             {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"hash", to_hex(result.hash)}};
+             {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"total_time_ms", result.total_time_ms},
+             {"epoch_times_ms", result.epoch_times_ms}, {"hash", to_hex(result.hash)}};
     if (result.validation) out["validation"] = result.validation->to_json();
     if (!result.message.empty()) out["message"] = result.message;
     print_json(out);
@@ -201,8 +200,8 @@ Run train_command(CLI::App& app) {
   app.add_option("CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
   app.add_option("-o,--output,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
   app.add_option("--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
-  app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
-  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run");
+  const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
+  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
   app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number());
   add_common(app, o->common, false);

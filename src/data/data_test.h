@@ -23,14 +23,14 @@ inline const nlohmann::json& expected_data() {
   return json;
 }
 
-struct Samples {
+struct ReadSamples {
   std::vector<float> inputs, values;
   std::vector<std::int32_t> labels;
 };
 
-inline Result<Samples> read_samples(const Dataset& data, std::vector<std::uint32_t> which) {
+inline Result<ReadSamples> read_samples(const Dataset& data, std::vector<std::uint32_t> which) {
   const DatasetInfo& about = data.info();
-  Samples out{std::vector<float>(which.size() * about.input.elements()), {}, {}};
+  ReadSamples out{std::vector<float>(which.size() * about.input.elements()), {}, {}};
   const std::size_t targets = which.size() * about.target.elements();
   if (about.targets == TargetKind::values)
     out.values.resize(targets);
@@ -45,7 +45,7 @@ inline std::vector<std::uint32_t> all_of(std::size_t n) {
   std::iota(all.begin(), all.end(), 0u);
   return all;
 }
-inline Result<Samples> read_all(const Dataset& data) { return read_samples(data, all_of(data.info().samples)); }
+inline Result<ReadSamples> read_all(const Dataset& data) { return read_samples(data, all_of(data.info().samples)); }
 
 // The message holds every one of `parts`.
 template <class T>

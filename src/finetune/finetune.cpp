@@ -110,10 +110,17 @@ class Finetuning {
       const Digest base = weight_hash(model_.network, [](const Weight& w) { return w.role() != WeightRole::Adapter; });
       identity_ = {{"config", finetune_config_json(config_)}, {"text", to_hex(data_.info().sha256)}, {"base", to_hex(base)}};
     }
+    if (recorded()) {
+      LOOM_TRY_VOID(create_folders(record_.folder));
+      if (!record_.lock) {
+        LOOM_TRY(lock_, FolderLock::take(record_.folder));
+      }
+      LOOM_TRY(resumed_, goes_on(record_.folder, record_.start, "journal.jsonl", "checkpoint.entity", 2));
+    }
     std::optional<Checkpoint> checkpoint;
-    if (recorded() && record_.resume && is_file(file("checkpoint.entity"))) {
+    if (resumed_) {
       LOOM_TRY(checkpoint, read_checkpoint(file("checkpoint.entity")));
-      LOOM_TRY_VOID(check_config(file("checkpoint.entity"), *checkpoint, identity_));
+      LOOM_TRY_VOID(check_identity(file("checkpoint.entity"), *checkpoint, identity_));
     }
     if (!has_adapters(model_, config_.adapter.name)) LOOM_TRY_VOID(add_peft(model_, config_.adapter, config_.seed));
     freeze_all_but(model_, config_.adapter.name);
@@ -136,15 +143,16 @@ class Finetuning {
     if (!checkpoint) return {};
     auto position = restore_trainer(*checkpoint, *trainer_);
     if (!position) return at(file("checkpoint.entity"), std::move(position).error());
-    position_ = std::move(*position), resumed_ = true;
+    position_ = std::move(*position);
+    LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), checkpoint->journal));
     return {};
   }
 
   Result<void> begin() {
     if (record_.on_journal) journal_.watch(record_.on_journal);
-    if (recorded()) {
-      LOOM_TRY_VOID(create_folders(record_.folder));
-      LOOM_TRY(journal_, resumed_ ? Journal::resume(file("journal.jsonl"), steps()) : Journal::create(file("journal.jsonl")));
+    if (recorded() && !resumed_) {
+      LOOM_TRY_VOID(remove_files(record_.folder, {"checkpoint.entity"}));
+      LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
     }
     result_.validation_before = position_.first_validation.value_or(0);
     if (resumed_) return {};
@@ -237,7 +245,7 @@ class Finetuning {
   }
 
   Result<void> save() {
-    return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, Keep::trained); });
+    return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_, Keep::trained); });
   }
 
   DecoderModel& model_;
@@ -248,6 +256,7 @@ class Finetuning {
   CheckpointClock clock_;
   const std::size_t length_;
   Json identity_;  // that a checkpoint must share
+  std::optional<FolderLock> lock_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<Batches> held_out_, batches_;
   std::uint64_t total_ = 0, new_tokens_ = 0;

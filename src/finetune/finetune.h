@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 
+#include "core/run_folder.h"
 #include "lm/peft.h"
 #include "training/training_run.h"
 
@@ -51,7 +52,8 @@ struct FinetuneSources {
 // of the adapters, the optimiser's slots, the place in the text and the losses so far, but none of the model's own weights.
 struct FinetuneRecord {
   std::string folder{};                                // empty: nothing is written
-  bool resume = false;                                 // go on from the checkpoint, where there is one
+  RunStart start = RunStart::fresh;                    // resume: go on from the checkpoint, where there is one
+  std::optional<FolderLock> lock{};                    // of the folder, by who writes more than this beside it; else the run takes it
   FinetuneSources sources{};
   std::chrono::duration<double> checkpoint_pause{5};   // at least this long between two checkpoints
   std::function<Result<void>(const Json&)> on_journal{};  // sees every line before it is written
@@ -78,8 +80,9 @@ using FinetuneCallback = std::function<Result<Continue>(const FinetuneProgress&)
 
 // The model gets fresh adapters, unless it has some of that name, which then go on learning. Returning `stop` ends the run with the
 // adapters as they are, and with a checkpoint of them. A run that was stopped or killed anywhere and resumed, whatever its threads and instruction
-// sets, ends with the bits and the journal of one that never was. CorruptData for a torn checkpoint, InvalidConfig for that of another run with
-// the first difference (settings, text, weights), DiskFull with the file.
+// sets, ends with the bits and the journal of one that never was. CorruptData for a torn checkpoint or a journal that is not its own,
+// InvalidConfig for that of another run with the first difference (settings, text, weights), InvalidState while another process writes there,
+// InvalidArgument for a fresh run where there is one, DiskFull with the file.
 Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& windows, const FinetuneConfig& config, const FinetuneCallback& progress = nullptr,
                                 const FinetuneRecord& record = {});
 

@@ -77,9 +77,8 @@ Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConf
 }
 
 Result<FinetuneStart> read_finetune_start(const std::string& journal) {
-  LOOM_TRY(const std::vector<Json> lines, read_journal(journal));
-  const Json *task = lines.empty() ? nullptr : find(lines[0], "task"), *config = lines.empty() ? nullptr : find(lines[0], "config"),
-             *sources = lines.empty() ? nullptr : find(lines[0], "sources");
+  LOOM_TRY(const Json first, read_journal_start(journal));
+  const Json *task = find(first, "task"), *config = find(first, "config"), *sources = find(first, "sources");
   if (task == nullptr || *task != "finetune" || config == nullptr || sources == nullptr)
     return fail(Code::CorruptData, "{}: the first line is no start of a fine-tuning", journal);
   auto read = finetune_config_from_json(*config);
@@ -95,8 +94,8 @@ Result<FinetuneStart> read_finetune_start(const std::string& journal) {
 }
 
 bool is_finetune_journal(const std::string& path) {
-  const auto lines = read_journal(path);
-  const Json* task = lines && !lines->empty() ? find(lines->front(), "task") : nullptr;
+  const auto first = read_journal_start(path);
+  const Json* task = first ? find(*first, "task") : nullptr;
   return task != nullptr && *task == "finetune";
 }
 

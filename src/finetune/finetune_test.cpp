@@ -145,7 +145,7 @@ TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
 Result<FinetuneResult> record_run(const std::string& folder, FinetuneConfig config, std::uint64_t cut = 0, std::uint64_t stop = 0, double pause = 0) {
   DecoderModel model = open_model();
   FinetuneRecord record;
-  record.folder = folder, record.resume = true, record.checkpoint_pause = std::chrono::duration<double>(pause);
+  record.folder = folder, record.start = RunStart::resume, record.checkpoint_pause = std::chrono::duration<double>(pause);
   return finetune(
       model, *windows(model), config,
       [&](const FinetuneProgress& p) -> Result<Continue> {
@@ -246,13 +246,13 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
     EXPECT_EQ(run.error().code, Code::InvalidConfig);
     EXPECT_NE(run.error().message.find(named), std::string::npos) << run.error().message;
   };
-  refused([](FinetuneConfig& c) { c.adapter.rank = 8; }, "another training: /config/rank: 4 and 8");
+  refused([](FinetuneConfig& c) { c.adapter.rank = 8; }, "another run: /config/rank: 4 and 8");
   refused([](FinetuneConfig& c) { c.schedule.learning_rate = 0.5; }, "/config/learning_rate: 0.02 and 0.5");
   refused([](FinetuneConfig& c) { c.steps = 32; }, "/config/steps: 31 and 32");
   refused([](FinetuneConfig& c) { c.optimizer.beta1 = 0.8; }, "/config/optimizer");
   DecoderModel model = open_model();
   FinetuneRecord record;
-  record.folder = folder.path, record.resume = true;
+  record.folder = folder.path, record.start = RunStart::resume;
   const auto other_text = finetune(model, *windows(model, 1990), two_epochs(), nullptr, record);
   ASSERT_FALSE(other_text);
   EXPECT_NE(other_text.error().message.find("/text: "), std::string::npos) << other_text.error().message;

@@ -110,6 +110,7 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
   for (int tries = 1; tries <= kMostTries; ++tries, a *= 0.5) {
     place(weights, start, move, a);
     auto value = evaluate();
+    if (!value && value.error().code == Code::NonFinite) continue;  // too far
     if (!value) {
       place(weights, start, move, 0);
       return tl::make_unexpected(std::move(value).error());

@@ -30,7 +30,7 @@ class Lbfgs {
 
   // One step; evaluate runs once before it and once per try, the last of them at the weights that are left. InvalidArgument for a rate that is
   // not above 0 and finite, ShapeMismatch when weights and gradients differ in size or element or the number of all elements changed,
-  // NonFinite when loss or gradient is not finite at the start (weights unchanged), or evaluate's error.
+  // NonFinite when loss or gradient is not finite at the start (weights unchanged), or evaluate's error; a try that is NonFinite went too far.
   Result<Outcome> step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate, const Evaluate& evaluate);
 
   // The oldest first: what a checkpoint holds.

@@ -1,5 +1,10 @@
 #include "learning/optimizer.h"
 
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+
 #include "core/checked.h"
 #include "learning/names.h"
 #include "ops/all.h"
@@ -141,17 +146,21 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
       return fail(Code::ShapeMismatch, "optimizer: weight {} has {} elements and its gradient {}, {} were prepared", want.path, w, g, want.elements);
   }
   if (exec.rehearsal()) return {};
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
+    const UpdateRule rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
+    bool fine = true;
+    with_element(parameters_[p].element, [&]<class T>() {
+      fine = is_tame<T>(exec, p, rule, weights[p], gradients[p]) || stays_finite<T>(exec, p, rule, weights[p], gradients[p]);
+    });
+    if (!fine) return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path, learning_rate);
+  }
   ++steps_;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
-    const Parameter& parameter = parameters_[p];
-    UpdateRule rule{.kind = kind_, .rate = learning_rate * parameter.rate_scale};
-    rule.decay = parameter.vector && !config_.decay_vectors ? 0 : decay_;
-    rule.beta1 = beta1_, rule.beta2 = beta2_, rule.alpha = alpha_, rule.eps = eps_;
-    rule.momentum = config_.momentum, rule.dampening = config_.dampening, rule.nesterov = config_.nesterov, rule.centered = config_.centered;
-    rule.correct1 = 1 - whole_power(beta1_, steps_), rule.correct2 = 1 - whole_power(beta2_, steps_), rule.first = steps_ == 1;
-    with_element(parameter.element, [&]<class T>() {
-      for_elements(exec, parameter.elements, [&](std::size_t first, std::size_t count) {
+    const UpdateRule rule = rule_of(parameters_[p], learning_rate, steps_);
+    with_element(parameters_[p].element, [&]<class T>() {
+      for_elements(exec, parameters_[p].elements, [&](std::size_t first, std::size_t count) {
         UpdateRun<T> run{weights[p].as<T>() + first, gradients[p].as<T>() + first, {}, count};
         for (std::size_t s = 0; s < kUpdateSlots; ++s)
           if (state_[p][s].size() != 0) run.slot[s] = reinterpret_cast<T*>(const_cast<std::byte*>(state_[p][s].data())) + first;
@@ -160,6 +169,61 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
     });
   }
   return {};
+}
+
+UpdateRule Optimizer::rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const {
+  UpdateRule rule{.kind = kind_, .rate = learning_rate * parameter.rate_scale};
+  rule.decay = parameter.vector && !config_.decay_vectors ? 0 : decay_;
+  rule.beta1 = beta1_, rule.beta2 = beta2_, rule.alpha = alpha_, rule.eps = eps_;
+  rule.momentum = config_.momentum, rule.dampening = config_.dampening, rule.nesterov = config_.nesterov, rule.centered = config_.centered;
+  rule.correct1 = 1 - whole_power(beta1_, step), rule.correct2 = 1 - whole_power(beta2_, step), rule.first = step == 1;
+  return rule;
+}
+
+// Whether all that goes into an update lies so far inside the range of its type that nothing can leave it; most steps are like that, and looking
+// writes nothing. With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10
+// the largest number in any of the equations (Adam's m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128.
+template <class T>
+bool Optimizer::is_tame(const Exec& exec, std::size_t p, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const {
+  if (rule.rate > 0x1p10 || rule.correct1 < 0x1p-20 || rule.correct2 < 0x1p-20) return false;
+  using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max(), kMost = std::bit_cast<Bits>(static_cast<T>(0x1p40));
+  std::array<const T*, kUpdateSlots + 2> all{weight.as<T>(), gradient.as<T>()};
+  std::size_t arrays = 2;
+  for (const Buffer& slot : state_[p])
+    if (slot.size() != 0) all[arrays++] = reinterpret_cast<const T*>(slot.data());
+  std::atomic<bool> tame{true};
+  for_elements(exec, parameters_[p].elements, [&](std::size_t first, std::size_t count) {
+    Bits largest = 0;  // integers and no early exit: compilers look at many at once; a NaN is larger than any number
+    for (std::size_t a = 0; a < arrays; ++a)
+      for (std::size_t i = first; i < first + count; ++i) largest = std::max(largest, std::bit_cast<Bits>(all[a][i]) & kMagnitude);
+    if (largest > kMost) tame.store(false, std::memory_order_relaxed);
+  });
+  return tame;
+}
+
+// The update of copies.
+template <class T>
+bool Optimizer::stays_finite(const Exec& exec, std::size_t p, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const {
+  constexpr std::size_t kPiece = 256;
+  std::atomic<bool> fine{true};
+  for_elements(exec, parameters_[p].elements, [&](std::size_t begin, std::size_t count) {
+    std::array<std::array<T, kPiece>, kUpdateSlots + 1> copies;
+    for (std::size_t first = begin; first < begin + count; first += kPiece) {
+      const std::size_t n = std::min(kPiece, begin + count - first);
+      UpdateRun<T> run{copies[kUpdateSlots].data(), gradient.as<T>() + first, {}, n};
+      std::copy_n(weight.as<T>() + first, n, run.w);
+      for (std::size_t s = 0; s < kUpdateSlots; ++s) {
+        if (state_[p][s].size() == 0) continue;
+        run.slot[s] = copies[s].data();
+        std::copy_n(reinterpret_cast<const T*>(state_[p][s].data()) + first, n, run.slot[s]);
+      }
+      exec.kernels.update.of<T>().update(rule, run);
+      const auto bad = [&](const T* values) { return values != nullptr && !std::all_of(values, values + n, [](T v) { return v - v == 0; }); };
+      if (bad(run.w) || std::any_of(run.slot.begin(), run.slot.end(), bad)) fine.store(false, std::memory_order_relaxed);
+    }
+  });
+  return fine;
 }
 
 }  // namespace loom

@@ -60,7 +60,8 @@ class Optimizer {
   Result<void> prepare(std::vector<Parameter> parameters);
 
   // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is negative or not finite;
-  // ShapeMismatch unless both lists agree with what was prepared.
+  // ShapeMismatch unless both lists agree with what was prepared; NonFinite with the weight when an update leaves the range of its type: then
+  // no weight and no state has moved.
   Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate);
 
   std::span<const Parameter> parameters() const { return parameters_; }
@@ -73,6 +74,11 @@ class Optimizer {
   struct Spec;
   static const std::array<Spec, 6>& specs();
   Result<void> check() const;
+  UpdateRule rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const;
+  template <class T>
+  bool is_tame(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const;
+  template <class T>
+  bool stays_finite(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const;
   std::vector<std::string_view> slot_names() const;
 
   UpdateKind kind_ = UpdateKind::Sgd;

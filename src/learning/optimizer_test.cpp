@@ -317,5 +317,44 @@ TEST(Lbfgs, J_23_hostile_settings_are_errors) {
     EXPECT_EQ(lbfgs.step(weights, gradients, rate, never).error().code, Code::InvalidArgument);
 }
 
+// One element of many overflows, in the last share of the last weight: none moves, in no slot. Without it all of them do.
+TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_nothing) {
+  constexpr std::size_t kElements = 100000;  // shared out among threads
+  for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}) {
+    OptimizerConfig config;
+    config.name = name;
+    if (name == "sgd" || name == "rmsprop") config.momentum = 0.5;
+    auto optimizer = Optimizer::create(config).value();
+    ASSERT_TRUE(optimizer.prepare({{"a", kElements, Element::f32}, {"b", kElements, Element::f32}}));
+    test::Machine m(3);
+    std::vector<float> a(kElements, 0.5f), b(kElements, 0.25f), g(kElements, 0.125f), h(kElements, -0.125f);
+    const Tensor weights[] = {test::row_of(a), test::row_of(b)};
+    const ConstTensor gradients[] = {test::row_of(g), test::row_of(h)};
+    ASSERT_TRUE(optimizer.step(m.exec, weights, gradients, 0.01));
+    const auto all = [&] {
+      std::vector<std::vector<float>> out = {a, b};
+      for (std::size_t p = 0; p < 2; ++p)
+        for (const OptimizerSlot& slot : optimizer.slots(p)) out.emplace_back(slot.values.as<float>(), slot.values.as<float>() + kElements);
+      return out;
+    };
+    const auto before = all();
+    h.back() = 3e38f;
+    const auto moved = optimizer.step(m.exec, weights, gradients, 1e12);
+    if (name == "lion") {  // takes the sign alone: only what it remembers may leave the range, and no mean of numbers does
+      EXPECT_TRUE(moved);
+      continue;
+    }
+    ASSERT_FALSE(moved) << name;
+    EXPECT_EQ(moved.error().code, Code::NonFinite);
+    EXPECT_NE(moved.error().message.find("b: "), std::string::npos) << moved.error().message;
+    EXPECT_EQ(optimizer.steps(), 1u);
+    EXPECT_EQ(all(), before) << name;
+    h.back() = -0.125f;
+    ASSERT_TRUE(optimizer.step(m.exec, weights, gradients, 0.01));
+    const auto after = all();
+    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NE(after[i], before[i]) << name << " " << i;
+  }
+}
+
 }  // namespace
 }  // namespace loom

@@ -150,7 +150,7 @@ Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c) {
   return std::make_shared<const DecoderModel>(std::move(model));
 }
 
-Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& model, const GoldenRun& run) {
+Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& model, const GoldenOptions& run) {
   SessionOptions options;
   options.threads = run.threads;
   options.isa = run.isa;
@@ -207,11 +207,11 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   return to_hex(hash.finish());
 }
 
-Result<std::string> golden_table(const GoldenRun& run) {
+Result<std::string> golden_table(const GoldenOptions& run) {
   std::string table;
   for (const GoldenCase& c : golden_cases()) {
     LOOM_TRY(const auto model, golden_model(c));
-    GoldenRun own = run;
+    GoldenOptions own = run;
     own.activations = c.activations;
     auto digest = golden_digest(model, own);
     if (!digest) return at(c.name, std::move(digest).error());

@@ -22,7 +22,7 @@ std::vector<GoldenCase> golden_cases();
 Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c);
 
 // How a case is run. Every combination gives the same digest.
-struct GoldenRun {
+struct GoldenOptions {
   std::optional<Isa> isa;
   int threads = 1;
   std::size_t chunk = 0;         // ids per call; 0: the prompt whole
@@ -32,10 +32,10 @@ struct GoldenRun {
 };
 
 // SHA-256 over the logits after the prompt and after each of 8 greedy tokens, and over the tokens.
-Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& model, const GoldenRun& run);
+Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& model, const GoldenOptions& run);
 
 // name TAB digest, one line per case, as in hashes.tsv.
-Result<std::string> golden_table(const GoldenRun& run);
+Result<std::string> golden_table(const GoldenOptions& run);
 // SHA-256 of the table: what `loom verify` prints.
 std::string digest_of_text(const std::string& text);
 // The digest of this numerics version's table.

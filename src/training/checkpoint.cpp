@@ -107,7 +107,7 @@ Json position_json(const RunPosition& p) {
            {"loss_history", std::move(history)},
            {"validations", p.validations},
            {"bad_validations", p.bad_validations}};
-  if (p.best) out["best"] = bits_of(*p.best);
+  if (p.best) out["best"] = bits_of(*p.best), out["best_hash"] = p.best_hash;
   if (p.first_validation) out["first_validation"] = bits_of(*p.first_validation);
   return out;
 }
@@ -128,6 +128,9 @@ Result<RunPosition> position_from(const Json& json) {
   }
   if (const Json* best = find(json, "best")) {
     LOOM_TRY(p.best, from_bits(best));
+    const Json* hash = find(json, "best_hash");
+    if (hash == nullptr || as_string(*hash) == nullptr) return fail(Code::CorruptData, "checkpoint: best_hash is missing");
+    p.best_hash = *as_string(*hash);
   }
   if (const Json* first = find(json, "first_validation")) {
     LOOM_TRY(p.first_validation, from_bits(first));
@@ -144,7 +147,7 @@ std::vector<Trainer::Slot> all_slots(Trainer& trainer, Keep keep) {
 
 }  // namespace
 
-Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config, Keep keep) {
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& identity, Journal& journal, Keep keep) {
   EntityWriter writer;
   std::vector<std::byte> network;
   if (keep == Keep::network) {
@@ -171,7 +174,14 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
     carried.push_back(state.size());
     bytes.insert(bytes.end(), state.begin(), state.end());
   }
-  const Json train{{"config", config}, {"state", state_json(trainer.state())}, {"position", position_json(position)}, {"slots", slots}, {"pairs", pairs}, {"carried", carried}};
+  LOOM_TRY(const JournalMark mark, journal.sync());
+  const Json train{{"identity", identity},
+                   {"journal", to_json(mark)},
+                   {"state", state_json(trainer.state())},
+                   {"position", position_json(position)},
+                   {"slots", slots},
+                   {"pairs", pairs},
+                   {"carried", carried}};
   LOOM_TRY(std::string text, dump_canonical(train));
   LOOM_TRY_VOID(writer.add_text("train", 0, 0, std::move(text)));
   if (!bytes.empty()) LOOM_TRY_VOID(writer.add("optim", 0, 0, bytes));
@@ -180,19 +190,26 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
 }
 
 Result<Checkpoint> read_checkpoint(const std::string& path) {
-  LOOM_TRY(const EntityReader reader, EntityReader::open(path));
-  if (reader.find("train") == nullptr) return fail(Code::CorruptData, "{}: no checkpoint of a training: section \"train\" is missing", path);
+  LOOM_TRY(const auto file, MappedFile::open(path));
+  auto read = parse_checkpoint(file->bytes());
+  if (!read) return at(path, std::move(read).error());
+  return read;
+}
+
+Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes) {
+  LOOM_TRY(const EntityReader reader, EntityReader::parse(bytes));
+  if (reader.find("train") == nullptr) return fail(Code::CorruptData, "no checkpoint of a training: section \"train\" is missing");
   LOOM_TRY(const auto text, reader.section("train"));
-  auto train = parse_json({reinterpret_cast<const char*>(text.data()), text.size()});
-  if (!train) return at(path, std::move(train).error());
-  Checkpoint out{{}, std::move(*train), {}};
+  LOOM_TRY(Json train, parse_json({reinterpret_cast<const char*>(text.data()), text.size()}));
+  LOOM_TRY(JournalMark journal, journal_mark_from(find(train, "journal")));
+  Checkpoint out{{}, std::move(train), {}, std::move(journal)};
   if (reader.find("network") != nullptr) {
-    LOOM_TRY(SpecResult loaded, load_network(path));
+    LOOM_TRY(SpecResult loaded, network_from_entity(bytes));
     out.network = std::move(loaded.network);
   }
   if (reader.find("optim") != nullptr) {
-    LOOM_TRY(const auto bytes, reader.section("optim"));
-    out.optimizer.assign(bytes.begin(), bytes.end());
+    LOOM_TRY(const auto state, reader.section("optim"));
+    out.optimizer.assign(state.begin(), state.end());
   }
   return out;
 }
@@ -254,13 +271,18 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
   return position_from(*position);
 }
 
-Result<void> check_config(const std::string& path, const Checkpoint& checkpoint, Json config, std::span<const std::string_view> changeable) {
-  const Json* kept = find(checkpoint.train, "config");
-  if (kept == nullptr || !kept->is_object()) return fail(Code::CorruptData, "{}: config is missing", path);
-  Json said = *kept;
-  for (const std::string_view key : changeable) said.erase(std::string(key)), config.erase(std::string(key));
-  if (const std::string differs = first_difference(said, config); !differs.empty())
-    return fail(Code::InvalidConfig, "{}: the checkpoint belongs to another training: {}", path, differs);
+Result<void> check_identity(const std::string& path, const Checkpoint& checkpoint, const Json& identity, std::span<const std::string_view> changeable) {
+  return check_identity(path, find(checkpoint.train, "identity"), identity, changeable);
+}
+
+Result<void> check_identity(const std::string& path, const Json* said, Json identity, std::span<const std::string_view> changeable) {
+  if (said == nullptr || !said->is_object()) return fail(Code::CorruptData, "{}: what it belongs to is missing; another version of loom wrote it", path);
+  Json kept = *said;
+  for (Json* each : {&kept, &identity})
+    if (const auto config = each->find("config"); config != each->end() && config->is_object())
+      for (const std::string_view key : changeable) config->erase(std::string(key));
+  if (const std::string differs = first_difference(kept, identity); !differs.empty())
+    return fail(Code::InvalidConfig, "{}: the checkpoint belongs to another run: {}", path, differs);
   return {};
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "training/journal.h"
+#include "core/journal.h"
 #include "training/trainer.h"
 
 namespace loom {
@@ -22,28 +22,35 @@ struct RunPosition {
   std::vector<double> loss_history; // of finished epochs
   std::uint64_t validations = 0, bad_validations = 0;
   std::optional<double> best;       // of early stopping
+  std::string best_hash;            // of the weights in best.entity
   std::optional<double> first_validation;  // loss before the first step, where it was measured
 };
 
 enum class Keep : std::uint8_t { network, trained };  // all of it, or the masters of the weights that are trained
 
-// DiskFull, IoError: the file that stood there before is unharmed.
-Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& config, Keep keep = Keep::network);
+// `identity`: what a run is a function of, which must not change before it goes on: config, hashes of data and networks. The journal's lines
+// are on the disk before the file that counts on them. DiskFull, IoError: the file that stood there before is unharmed.
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& identity, Journal& journal,
+                             Keep keep = Keep::network);
 
 struct Checkpoint {
   std::optional<Network> network;   // of Keep::network
   Json train;                       // section "train"
   std::vector<std::byte> optimizer; // section "optim"
+  JournalMark journal;              // that the run's journal begins with
 };
 
 // CorruptData for a file that is torn or no checkpoint; errors of load_network().
 Result<Checkpoint> read_checkpoint(const std::string& path);
+Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes);
 
 // Puts the state of a checkpoint into a trainer of its network. ShapeMismatch, CorruptData with the first slot that differs.
 Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer);
 
-// InvalidConfig with the first difference unless the checkpoint was saved with this config; members named in `changeable` may differ.
-Result<void> check_config(const std::string& path, const Checkpoint& checkpoint, Json config, std::span<const std::string_view> changeable = {});
+// InvalidConfig with the first difference unless the checkpoint's run is the one of `identity`; members of its config named in `changeable`
+// may differ.
+Result<void> check_identity(const std::string& path, const Checkpoint& checkpoint, const Json& identity, std::span<const std::string_view> changeable = {});
+Result<void> check_identity(const std::string& path, const Json* said, Json identity, std::span<const std::string_view> changeable = {});
 
 // When the next checkpoint is due: a disk takes a tenth of a second to keep a file, a small step a thousandth to run. Writing them takes at
 // most a twentieth of a run's time.

@@ -8,7 +8,7 @@
 #include "io/network_file.h"
 #include "network/network_session.h"
 #include "training/html.h"
-#include "training/journal.h"
+#include "core/journal.h"
 
 namespace loom {
 namespace {
@@ -68,13 +68,19 @@ class Page {
  public:
   static Result<Page> read(const std::string& folder) {
     Page page(folder);
-    LOOM_TRY(page.journal_, read_journal(folder + "/journal.jsonl"));
+    LOOM_TRY(JournalReader journal, JournalReader::open(folder + "/journal.jsonl"));
+    LOOM_TRY_VOID(page.read_lines(journal, page.journal_, page.journal_steps_));
     if (page.journal_.empty() || !is_event(page.journal_[0], "start"))
       return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder);
-    if (auto timings = read_journal(folder + "/timings.jsonl"))
-      page.timings_ = std::move(*timings);
+    Result<void> timed;
+    if (auto timings = JournalReader::open(folder + "/timings.jsonl"))
+      timed = page.read_lines(*timings, page.timings_, page.timed_steps_);
     else
-      page.notes_.push_back(timings.error().code == Code::NotFound ? "timings.jsonl is missing: curves have the journal's points alone" : timings.error().message);
+      timed = tl::make_unexpected(timings.error());
+    if (!timed) {
+      page.timings_.clear(), page.timed_steps_ = {};
+      page.notes_.push_back(timed.error().code == Code::NotFound ? "timings.jsonl is missing: curves have the journal's points alone" : timed.error().message);
+    }
     for (const Json& line : page.journal_) {
       if (is_event(line, "epoch")) page.epochs_.push_back(&line);
       if (is_event(line, "end")) page.end_ = &line;
@@ -96,6 +102,41 @@ class Page {
  private:
   explicit Page(std::string folder) : folder_(std::move(folder)) {}
 
+  // Of a line about steps, of which there may be millions: what curves are drawn from.
+  struct StepPoint {
+    double step = 0, loss = 0, rate = 0;
+    std::uint64_t count = 0;
+  };
+  // At most kMost of them, evenly spread.
+  struct StepPoints {
+    static constexpr std::size_t kMost = 1 << 14;
+    void add(const StepPoint& point) {
+      if (seen++ % stride != 0) return;
+      if (points.size() == kMost) {
+        for (std::size_t i = 0; 2 * i < kMost; ++i) points[i] = points[2 * i];
+        points.resize(kMost / 2), stride *= 2;
+        if ((seen - 1) % stride != 0) return;
+      }
+      points.push_back(point);
+    }
+    std::vector<StepPoint> points;
+    std::uint64_t seen = 0, stride = 1;
+    double samples = 0, seconds = 0;  // of all
+  };
+  Result<void> read_lines(JournalReader& reader, std::vector<Json>& lines, StepPoints& steps) {
+    for (;;) {
+      LOOM_TRY(auto line, reader.next());
+      if (!line) return {};
+      last_step_ = std::max(last_step_, count_of(*line, "step"));
+      if (!is_event(*line, "steps")) {
+        lines.push_back(std::move(*line));
+        continue;
+      }
+      steps.add({number_of(*line, "step"), number_of(*line, "loss"), number_of(*line, "learning_rate"), count_of(*line, "count")});
+      steps.samples += number_of(*line, "samples"), steps.seconds += number_of(*line, "seconds");
+    }
+  }
+
   const Json& start() const { return journal_[0]; }
   std::string title() const {
     std::string name = folder_;
@@ -109,13 +150,6 @@ class Page {
       if (is_event(line, "end")) seconds += number_of(line, "seconds");
     return seconds;
   }
-  std::uint64_t last_step() const {
-    std::uint64_t step = 0;
-    for (const Json& line : journal_) step = std::max(step, count_of(line, "step"));
-    for (const Json& line : timings_) step = std::max(step, count_of(line, "step"));
-    return step;
-  }
-
   std::string head() const {
     std::string when;
     for (const Json& line : timings_)
@@ -142,7 +176,7 @@ class Page {
       if (find(*last, "r2") != nullptr) tile("R²", figure(number_of(*last, "r2")));
     }
     tile("epochs", fmt::format("{}", epochs_.size()));
-    tile("steps", count_text(last_step()));
+    tile("steps", count_text(last_step_));
     tile("parameters", count_text(count_of(start(), "parameters")));
     if (const double seconds = total_seconds(); seconds > 0) tile("time", seconds_text(seconds));
     return out + "</div>\n";
@@ -157,29 +191,20 @@ class Page {
     return html_section("Warnings", out);
   }
 
-  std::vector<const Json*> step_lines() const {
-    std::vector<const Json*> lines;
-    for (const Json& line : timings_)
-      if (is_event(line, "steps")) lines.push_back(&line);
-    if (lines.empty())
-      for (const Json& line : journal_)
-        if (is_event(line, "steps")) lines.push_back(&line);
-    return lines;
-  }
+  const std::vector<StepPoint>& step_points() const { return timed_steps_.points.empty() ? journal_steps_.points : timed_steps_.points; }
 
   std::string losses() const {
     ChartSeries raw{"each step", "faint", {}}, smooth{"running mean", "s1", {}}, epoch{"mean of an epoch", "s3", {}, true}, held{"validation", "s2", {}, true};
-    const std::vector<const Json*> lines = step_lines();
+    const std::vector<StepPoint>& lines = step_points();
     const double span = std::max(3.0, static_cast<double>(lines.size()) / 40);
     double mean = 0, seen = 0;
     bool grouped = false;
-    for (const Json* line : lines) {
-      const double step = number_of(*line, "step"), loss = number_of(*line, "loss");
-      grouped = grouped || count_of(*line, "count") > 1;
-      raw.points.emplace_back(step, loss);
-      if (!std::isfinite(loss)) continue;
-      seen = std::min(seen + 1, span), mean += (loss - mean) * (seen < 2 ? 1 : 2 / (seen + 1));
-      smooth.points.emplace_back(step, mean);
+    for (const StepPoint& point : lines) {
+      grouped = grouped || point.count > 1;
+      raw.points.emplace_back(point.step, point.loss);
+      if (!std::isfinite(point.loss)) continue;
+      seen = std::min(seen + 1, span), mean += (point.loss - mean) * (seen < 2 ? 1 : 2 / (seen + 1));
+      smooth.points.emplace_back(point.step, mean);
     }
     if (grouped) raw.name = "means of a few steps";
     for (const Json* line : epochs_) {
@@ -197,7 +222,7 @@ class Page {
 
   std::string rates() const {
     ChartSeries rate{"learning rate", "s1", {}};
-    for (const Json* line : step_lines()) rate.points.emplace_back(number_of(*line, "step"), number_of(*line, "learning_rate"));
+    for (const StepPoint& point : step_points()) rate.points.emplace_back(point.step, point.rate);
     const ChartSeries all[] = {rate};
     return html_section("Learning rate", line_chart({.x_label = "step", .label = "Learning rate by step", .height = 160}, all));
   }
@@ -376,9 +401,7 @@ class Page {
     }
     if (all.empty()) return {};
     for (const auto& row : all) table.row(row);
-    double samples = 0, busy = 0;
-    for (const Json& line : timings_)
-      if (is_event(line, "steps")) samples += number_of(line, "samples"), busy += number_of(line, "seconds");
+    const double samples = timed_steps_.samples, busy = timed_steps_.seconds;
     std::string out = table.finish();
     if (busy > 0 && samples > 0) out += fmt::format("<p class=\"sub\">{} samples per second of training. None of this is proved by replay.</p>\n", count_text(static_cast<std::uint64_t>(samples / busy)));
     return html_section("Machine and time", out);
@@ -393,7 +416,9 @@ class Page {
   }
 
   std::string folder_;
-  std::vector<Json> journal_, timings_;
+  std::vector<Json> journal_, timings_;  // without their lines about steps
+  StepPoints journal_steps_, timed_steps_;
+  std::uint64_t last_step_ = 0;
   std::vector<const Json*> epochs_, warnings_;
   std::map<std::uint64_t, const Json*> epoch_seconds_;
   const Json* end_ = nullptr;

@@ -9,7 +9,7 @@
 
 #include <chrono>
 
-#include "training/journal.h"
+#include "core/journal.h"
 
 namespace loom {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/checked.h"
 #include "core/fp_environment.h"
 #include "learning/clip.h"
 #include "ops/all.h"
@@ -83,6 +84,9 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
     return fail(Code::Unsupported, "mixed precision: the network computes in f64");
   std::unique_ptr<Trainer> t(new Trainer(network, config, std::move(loss), std::move(optimizer), std::move(schedule)));
   if (config.lbfgs_history) {
+    // The search along a line compares losses with the slope of the true gradient.
+    if (config.clip_norm != 0 || config.clip_value != 0) return fail(Code::InvalidConfig, "lbfgs: clip_norm and clip_value would bend the line it searches along");
+    if (config.session.mixed == Mixed::f16) return fail(Code::InvalidConfig, "lbfgs: mixed f16 scales the loss by what its overflows tell, which a search along a line does not survive");
     LOOM_TRY(t->lbfgs_, Lbfgs::create(*config.lbfgs_history));
   }
   LOOM_TRY_VOID(t->collect_parameters());
@@ -139,6 +143,7 @@ Result<void> Trainer::collect_parameters() {
   for (std::size_t i = 0; i < network_->num_cells(); ++i) {
     if (!network_->cell(i).layer) continue;
     visit_trained(Network::path(i), *network_->cell(i).layer, true, 1, [&](const std::string& path, Weight& w, bool trainable, double scale) {
+      if (w.role() == WeightRole::Statistic && !w.is_tied()) statistics_.push_back(&w);
       if (error || w.is_tied() || w.role() == WeightRole::Statistic) return;
       if (!trainable) w.freeze(true);
       if (w.is_frozen()) return;
@@ -377,6 +382,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   LOOM_TRY(const Samples batch, in_element(given));
   StepReport report;
   report.learning_rate = learning_rate();
+  keep_measures();
   if (lbfgs_) return lbfgs_step(batch, std::move(report));
   if (tween_) return tween_step(batch, std::move(report));
   auto loss = gradients(batch);
@@ -392,16 +398,12 @@ Result<StepReport> Trainer::step(const Samples& given) {
   } else {
     for (const ConstTensor& g : const_gradients_) fine = fine && all_finite(now, g);
   }
-  if (!fine) {
-    report.skipped = true;
-    report.why = loss ? first_bad_layer(batch) : loss.error().message;
-    ++state_.skipped, ++state_.skipped_in_a_row, state_.good_steps = 0;
-    if (config_.session.mixed == Mixed::f16) state_.loss_scale = std::max(1.0, state_.loss_scale / 2);
-    ++state_.steps;
-    return report;
-  }
+  if (!fine) return skip(batch, std::move(report), loss ? nullptr : &loss.error());
   if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
-  LOOM_TRY_VOID(optimizer_.step(now, masters_, const_gradients_, report.learning_rate));
+  if (auto moved = optimizer_.step(now, masters_, const_gradients_, report.learning_rate); !moved) {
+    if (moved.error().code != Code::NonFinite) return tl::make_unexpected(std::move(moved).error());
+    return skip(batch, std::move(report), &moved.error());
+  }
   LOOM_TRY_VOID(commit());
   state_.skipped_in_a_row = 0;
   ++state_.steps;
@@ -415,35 +417,84 @@ Result<StepReport> Trainer::step(const Samples& given) {
 Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps);
-  LOOM_TRY(const ConstView y, tween_->forward(batch.inputs, extras));
-  LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, y));
-  LOOM_TRY_VOID(tween_->step({.values = call.target, .classes = call.classes, .loss = &loss_}, report.learning_rate));
+  const auto y = tween_->forward(batch.inputs, extras);
+  if (!y && y.error().code == Code::NonFinite) return skip(batch, std::move(report), &y.error());
+  if (!y) return tl::make_unexpected(y.error());
+  LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, *y));
+  auto moved = tween_->step({.values = call.target, .classes = call.classes, .loss = &loss_}, report.learning_rate);
   report.loss = tween_->loss();
+  if (!moved && moved.error().code == Code::NonFinite) return skip(batch, std::move(report), &moved.error());
+  LOOM_TRY_VOID(std::move(moved));
+  state_.skipped_in_a_row = 0;
   ++state_.steps;
   return report;
 }
 
 Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) {
-  LOOM_TRY(report.loss, gradients(batch));
-  LOOM_TRY(const Lbfgs::Outcome outcome, lbfgs_->step(masters_, const_gradients_, report.learning_rate, [&]() -> Result<double> {
+  const auto before = gradients(batch);
+  if (!before && before.error().code != Code::NonFinite) return tl::make_unexpected(before.error());
+  list_gradients();
+  const auto outcome = lbfgs_->step(masters_, const_gradients_, report.learning_rate, [&]() -> Result<double> {
     LOOM_TRY_VOID(commit());
     return gradients(batch);
-  }));
-  LOOM_TRY_VOID(commit());
-  report.loss = outcome.loss;
+  });
+  LOOM_TRY_VOID(commit());  // after an error the masters are back where they were
+  if (!outcome && outcome.error().code == Code::NonFinite) {
+    report.loss = std::numeric_limits<double>::quiet_NaN();
+    return skip(batch, std::move(report), &outcome.error());
+  }
+  if (!outcome) return tl::make_unexpected(outcome.error());
+  report.loss = outcome->loss;
+  state_.skipped_in_a_row = 0;
   ++state_.steps;
   return report;
 }
 
-// Where a forward of this batch stops being finite.
-std::string Trainer::first_bad_layer(const Samples& batch) {
+// Counts a step that was not finite. What its forwards measured is forgotten.
+Result<StepReport> Trainer::skip(const Samples& batch, StepReport report, const Error* error) {
+  LOOM_TRY_VOID(put_measures_back());
+  report.skipped = true;
+  if (error != nullptr) {
+    report.why = error->message;
+  } else {
+    LOOM_TRY(report.why, first_bad_layer(batch));
+    LOOM_TRY_VOID(put_measures_back());
+  }
+  ++state_.skipped, ++state_.skipped_in_a_row, state_.good_steps = 0;
+  if (config_.session.mixed == Mixed::f16) state_.loss_scale = std::max(1.0, state_.loss_scale / 2);
+  ++state_.steps;
+  return report;
+}
+
+void Trainer::keep_measures() {
+  kept_states_ = carried();
+  kept_statistics_.resize(statistics_.size());
+  for (std::size_t i = 0; i < statistics_.size(); ++i) {
+    kept_statistics_[i].resize(statistics_[i]->elements());
+    statistics_[i]->decode(0, kept_statistics_[i].size(), kept_statistics_[i].data());
+  }
+}
+
+Result<void> Trainer::put_measures_back() {
+  const std::vector<std::span<const std::byte>> states(kept_states_.begin(), kept_states_.end());
+  LOOM_TRY_VOID(carry(states));
+  for (std::size_t i = 0; i < statistics_.size(); ++i) LOOM_TRY_VOID(statistics_[i]->set(std::span<const double>(kept_statistics_[i])));
+  return {};
+}
+
+// Where a forward of this batch, in the parts that training runs it in, stops being finite.
+Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
   const Exec now = workers_[0].exec();
   FiniteWatch watch(now);
+  const std::size_t all = batch.size(), shard = ceil_div(all, config_.shards);
+  const std::size_t each = config_.micro_batch == 0 ? shard : std::min(config_.micro_batch, shard);
   session().watch(&watch);
-  const auto ran = session().forward(batch.inputs);
+  Result<ConstView> ran;
+  for (std::size_t at = 0; at < all && ran && watch.first == nullptr; at += each)
+    ran = session().forward(part_of(batch, at, std::min(each, all - at)).inputs);
   session().watch(nullptr);
   if (!ran) return ran.error().message;
-  if (watch.first == nullptr) return "the gradient or the loss is not finite; every layer's output is";
+  if (watch.first == nullptr) return std::string("the gradient or the loss is not finite; every layer's output is");
   std::string place = "a layer";
   for (std::size_t i = 0; i < network_->num_cells(); ++i)
     if (network_->cell(i).layer)
@@ -451,6 +502,15 @@ std::string Trainer::first_bad_layer(const Samples& batch) {
         if (&layer == watch.first) place = fmt::format("{} ({})", path, layer.kind());
       });
   return fmt::format("the output of {} is not finite", place);
+}
+
+Result<void> Trainer::restore_pairs(std::deque<Lbfgs::Pair> pairs) {
+  if (!lbfgs_) return fail(Code::ShapeMismatch, "{} pairs of L-BFGS for another optimiser", pairs.size());
+  std::size_t elements = 0;
+  for (const Weight* w : weights_) elements += w->elements();
+  for (const Lbfgs::Pair& pair : pairs)
+    if (pair.s.size() != elements) return fail(Code::ShapeMismatch, "pairs of {} elements for {} weights", pair.s.size(), elements);
+  return lbfgs_->restore(std::move(pairs));
 }
 
 Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {

@@ -42,7 +42,7 @@ struct Samples {
 
 struct StepReport {
   double loss = 0, learning_rate = 0, gradient_norm = 0;  // the norm is measured only where clip_norm asks for it
-  bool skipped = false;                                   // loss or gradient was not finite: the weights are as before
+  bool skipped = false;                                   // loss, gradient or update was not finite: all is as before
   std::string why;                                        // of a skipped step: what was not finite first
 };
 
@@ -62,7 +62,8 @@ class Trainer {
   // a network that computes in f64.
   static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
 
-  // One update from one batch. InvalidState after max_skipped batches in a row that were not finite; ShapeMismatch, Cancelled.
+  // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of layers as they were (by
+  // targets, velocities begin anew). InvalidState after max_skipped batches in a row that were not finite; ShapeMismatch, Cancelled.
   Result<StepReport> step(const Samples& batch);
   // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training, see aside(). The view is
   // valid until the next call.
@@ -97,7 +98,8 @@ class Trainer {
   std::vector<Slot> masters();
   Result<void> commit_masters() { return commit(); }
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
-  Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs) { return lbfgs_->restore(std::move(pairs)); }
+  // ShapeMismatch for pairs of another training.
+  Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs);
 
   // What each of its sessions carries from batch to batch (NetworkSession::carried), and back. ShapeMismatch for another number of sessions.
   std::vector<std::vector<std::byte>> carried();
@@ -140,7 +142,10 @@ class Trainer {
   Result<void> create_tween();
   Result<StepReport> tween_step(const Samples& batch, StepReport report);
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
-  std::string first_bad_layer(const Samples& batch);
+  Result<StepReport> skip(const Samples& batch, StepReport report, const Error* error);
+  Result<std::string> first_bad_layer(const Samples& batch);
+  void keep_measures();
+  Result<void> put_measures_back();
   void list_gradients();
 
   Network* network_;
@@ -154,6 +159,9 @@ class Trainer {
   std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
   std::vector<Buffer> shard_gradients_;       // of all weights, one behind the other
   std::vector<Weight*> weights_;              // by parameter
+  std::vector<Weight*> statistics_;           // what forwards measure
+  std::vector<std::vector<double>> kept_statistics_;   // as they were before the step,
+  std::vector<std::vector<std::byte>> kept_states_;    // and what sessions carried
   std::vector<Tensor> masters_, gradients_;
   std::vector<ConstTensor> const_gradients_;
   Buffer wide_inputs_, wide_values_;

@@ -1,5 +1,6 @@
 #include "training/training_run.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "core/checked.h"
@@ -13,6 +14,10 @@
 
 namespace loom {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
 std::string joined(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
@@ -41,13 +46,32 @@ Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, const RunOptions& options) {
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(config), options));
   LOOM_TRY(run->data_, open_training_data(run->config_.data, run->config_.folder, run->config_.seed));
-  if (options.resume && !options.out.empty() && is_file(run->file("checkpoint.entity"))) {
-    LOOM_TRY_VOID(run->open_checkpoint());
-  } else {
-    LOOM_TRY_VOID(run->open_network());
-  }
+  LOOM_TRY(run->identity_, run->identity());
+  if (!options.out.empty() && is_directory(options.out)) LOOM_TRY_VOID(run->take_folder());  // what cannot begin makes none
+  LOOM_TRY_VOID(run->resumed_ ? run->open_checkpoint() : run->open_network());
   LOOM_TRY_VOID(run->start_trainer());
   return run;
+}
+
+Result<void> TrainingRun::take_folder() {
+  LOOM_TRY(lock_, FolderLock::take(options_.out));
+  LOOM_TRY(resumed_, goes_on(options_.out, options_.start, "journal.jsonl", "checkpoint.entity", 1));
+  return {};
+}
+
+// What the run is a function of. A file that holds the network counts as its bytes.
+Result<Json> TrainingRun::identity() const {
+  Json data = Json::array();
+  for (const Dataset* set : {data_.training.get(), data_.held_out.get()})
+    if (set != nullptr) data.push_back(to_hex(set->info().sha256));
+  Json out{{"config", config_.json}, {"data", std::move(data)}};
+  if (const std::string* path = as_string(config_.network)) {
+    LOOM_TRY(const auto file, MappedFile::open(joined(config_.folder, *path)));
+    Sha256 hash;
+    hash.update(file->bytes());
+    out["network"] = to_hex(hash.finish());
+  }
+  return out;
 }
 
 Result<void> TrainingRun::open_network() {
@@ -68,10 +92,9 @@ Result<void> TrainingRun::open_network() {
 Result<void> TrainingRun::open_checkpoint() {
   LOOM_TRY(checkpoint_, read_checkpoint(file("checkpoint.entity")));
   constexpr std::string_view kChangeable[] = {"epochs"};
-  LOOM_TRY_VOID(check_config(file("checkpoint.entity"), *checkpoint_, config_.json, kChangeable));
+  LOOM_TRY_VOID(check_identity(file("checkpoint.entity"), *checkpoint_, identity_, kChangeable));
   if (!checkpoint_->network) return fail(Code::CorruptData, "{}: no network in it", file("checkpoint.entity"));
   network_ = std::make_unique<Network>(std::move(*checkpoint_->network));
-  resumed_ = true;
   return {};
 }
 
@@ -79,13 +102,14 @@ Result<void> TrainingRun::open_checkpoint() {
 Result<void> TrainingRun::check_output() {
   const DatasetInfo& data = data_.training->info();
   LOOM_TRY(const Shape output, network_->output_shape(Network::with_batch(sample_shape_, 1), 0, network_->num_cells()));
-  const std::string loss = folded_name(config_.trainer.loss.name);
+  LOOM_TRY(const Loss asked, Loss::create(config_.trainer.loss));
+  const std::string_view loss = asked.name();
   if (data.targets == TargetKind::values) {
     if (loss != "contrastive" && output.elements() != data.target.elements())
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
     return {};
   }
-  if (config_.trainer.loss.ignore_index || loss == "multiheadsoftmaxce") return {};
+  if (config_.trainer.loss.ignore_index || loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());
   if (output.cols() < data.classes)
@@ -119,17 +143,21 @@ Result<void> TrainingRun::start_trainer() {
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
   LOOM_TRY(trainer_, Trainer::create(*network_, trainer));
+  LOOM_TRY(const Loss loss, Loss::create(trainer.loss));
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)
     if (network_->cell(i).runs()) {
-      if (folded_name(trainer.loss.name) == "softmaxcrossentropy" && network_->cell(i).layer->last_operation().kind() == "softmax")
+      if (loss.name() == "softmax_crossentropy" && network_->cell(i).layer->last_operation().kind() == "softmax")
         warnings_.push_back("softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
-      if (trainer.loss.name == "crossentropy" && network_->cell(i).layer->last_operation().kind() == "softmax")
+      if (loss.name() == "crossentropy" && network_->cell(i).layer->last_operation().kind() == "softmax")
         warnings_.push_back("crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is exact and faster");
       break;
     }
   if (checkpoint_) {
-    LOOM_TRY(position_, restore_trainer(*checkpoint_, *trainer_));
+    auto position = restore_trainer(*checkpoint_, *trainer_);
+    if (!position) return at(file("checkpoint.entity"), std::move(position).error());
+    position_ = std::move(*position);
+    LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), checkpoint_->journal));
     checkpoint_.reset();
   }
   return {};
@@ -162,11 +190,14 @@ Result<Continue> TrainingRun::tell(const Callback& callback, TrainProgress progr
 
 Result<void> TrainingRun::begin_journal() {
   if (!options_.out.empty()) {
-    LOOM_TRY_VOID(create_folders(options_.out));
-    if (resumed_) {
-      LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), trainer_->state().steps));
-      return {};
+    if (resumed_) return {};
+    if (!lock_) {
+      LOOM_TRY_VOID(create_folders(options_.out));
+      LOOM_TRY_VOID(take_folder());
+      if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run there", options_.out);
     }
+    LOOM_TRY_VOID(remove_files(options_.out, {"model.entity", "best.entity", "report.html", "timings.jsonl", "dna.jsonl", "dna.first.entity",
+                                              "dna.even.entity", "dna.odd.entity", "checkpoint.entity"}));
     const std::string config = dump_json(config_.json, 2) + "\n";
     LOOM_TRY_VOID(write_file_atomically(file("config.json"), std::as_bytes(std::span(config))));
     LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
@@ -205,6 +236,13 @@ void TrainingRun::end_timings(TrainResult& result) {
 }
 
 Result<TrainResult> TrainingRun::run(const Callback& callback) {
+  Result<TrainResult> result = train(callback);
+  lock_.reset();
+  return result;
+}
+
+Result<TrainResult> TrainingRun::train(const Callback& callback) {
+  const auto begun = Clock::now();
   LOOM_TRY_VOID(begin_journal());
   begin_timings();
   TrainResult result;
@@ -212,11 +250,15 @@ Result<TrainResult> TrainingRun::run(const Callback& callback) {
   LOOM_TRY(Continue going, tell(callback, {.event = TrainEvent::TrainBegin}));
   if (!resumed_ && !options_.out.empty()) LOOM_TRY_VOID(save_state());
   while (going == Continue::yes && position_.epoch < config_.epochs) {
+    const auto epoch_begun = Clock::now();
+    const std::uint64_t before = position_.epoch;
     LOOM_TRY(going, epoch(callback, result));
+    if (position_.epoch != before) result.epoch_times_ms.push_back(milliseconds_since(epoch_begun));
   }
   if (going == Continue::stop && result.stop_reason == "finished") result.stop_reason = "stopped";
   LOOM_TRY_VOID(finish(result));
   end_timings(result);
+  result.total_time_ms = milliseconds_since(begun);
   LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::TrainEnd, .loss = result.final_loss}));
   return result;
 }
@@ -330,6 +372,7 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
     position_.best = value, position_.bad_validations = 0;
     if (!options_.out.empty()) {
       LOOM_TRY_VOID(save_network(file("best.entity"), *network_, {.keep_master = true}));
+      position_.best_hash = to_hex(weight_hash(*network_));
     } else if (rule.restore_best) {
       LOOM_TRY(best_, network_to_entity(*network_, {.keep_master = true}));
     }
@@ -339,22 +382,36 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
 }
 
 Result<void> TrainingRun::save_state() {
-  return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, config_.json); });
+  return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_); });
+}
+
+// best.entity is a file beside others: only the weights that this run saved there count.
+Result<void> TrainingRun::restore_best() {
+  const std::string path = options_.out.empty() ? "the best network" : file("best.entity");
+  LOOM_TRY(const SpecResult best, options_.out.empty() ? network_from_entity(best_) : load_network(path));
+  if (!options_.out.empty() && to_hex(weight_hash(best.network)) != position_.best_hash)
+    return fail(Code::CorruptData, "{}: holds other weights than the best validation of this run had", path);
+  std::vector<std::pair<std::string, Weight*>> from;
+  best.network.visit_weights([&](const std::string& place, Weight& w, Layer&) { from.emplace_back(place, &w); });
+  std::size_t next = 0;
+  Result<void> copied;
+  network_->visit_weights([&](const std::string& place, Weight& w, Layer&) {
+    if (!copied) return;
+    if (next == from.size() || from[next].first != place)
+      copied = fail(Code::CorruptData, "{}: no network of this run: {} is missing", path, place);
+    else if (copied = w.copy_from(*from[next].second); !copied)
+      copied = at(path, std::move(copied).error());
+    ++next;
+  });
+  LOOM_TRY_VOID(copied);
+  if (next != from.size()) return fail(Code::CorruptData, "{}: no network of this run: {} is one too many", path, from[next].first);
+  return {};
 }
 
 Result<void> TrainingRun::finish(TrainResult& result) {
   const EarlyStop& rule = config_.early_stop;
   if (result.stop_reason != "stopped" && !rule.metric.empty() && rule.restore_best && position_.best) {
-    LOOM_TRY(const SpecResult best, options_.out.empty() ? network_from_entity(best_) : load_network(file("best.entity")));
-    std::vector<Weight*> from;
-    best.network.visit_weights([&](const std::string&, Weight& w, Layer&) { from.push_back(&w); });
-    std::size_t next = 0;
-    Result<void> copied;
-    network_->visit_weights([&](const std::string&, Weight& w, Layer&) {
-      if (copied) copied = w.copy_from(*from[next]);
-      ++next;
-    });
-    LOOM_TRY_VOID(copied);
+    LOOM_TRY_VOID(restore_best());
   }
   if (validation_ && result.stop_reason != "stopped") {
     LOOM_TRY(result.validation, validate());

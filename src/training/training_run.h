@@ -10,9 +10,10 @@
 #include <memory>
 #include <string>
 
+#include "core/run_folder.h"
 #include "training/checkpoint.h"
 #include "training/data_config.h"
-#include "training/journal.h"
+#include "core/journal.h"
 #include "training/metrics.h"
 #include "training/timings.h"
 #include "training/train_config.h"
@@ -21,7 +22,7 @@ namespace loom {
 
 struct RunOptions {
   std::string out{};               // folder; empty: nothing is written
-  bool resume = false;             // go on from out/checkpoint.entity where there is one
+  RunStart start = RunStart::fresh;  // resume: go on from out/checkpoint.entity where there is one
   NetworkSessionOptions session{}; // threads, isa
   Json machine{};                  // an object for the report: cpu, isa...
 };
@@ -47,6 +48,8 @@ enum class Continue : std::uint8_t { yes, stop };
 struct TrainResult {
   std::vector<double> loss_history;  // per epoch: the mean over the batches that counted
   double final_loss = 0;
+  std::vector<double> epoch_times_ms;  // wall clock of the epochs that this call ran to their ends
+  double total_time_ms = 0;            // of this call
   std::uint64_t steps = 0, skipped_batches = 0;
   std::string stop_reason;           // finished, early_stop, stopped, diverged
   std::string message;               // of diverged: what happened where
@@ -60,10 +63,12 @@ class TrainingRun {
   // Runs on the calling thread; an error of a callback ends the training with it, weights as of the last step.
   using Callback = std::function<Result<Continue>(const TrainProgress&)>;
 
-  // Opens data and network, and the checkpoint of a run to resume: InvalidConfig when its config differs in more than `epochs`, with the first
-  // difference; ShapeMismatch with the cell for data that the network does not take; UnknownName...
+  // Opens data and network, and the checkpoint of a run to resume: InvalidConfig when config (but for `epochs`), data or a file that holds the
+  // network are not what they were, with the first difference; InvalidState while another process writes into the folder, InvalidArgument
+  // for a fresh run in a folder that holds one; ShapeMismatch with the cell for data that the network does not take; UnknownName...
   static Result<std::unique_ptr<TrainingRun>> create(TrainConfig config, const RunOptions& options);
 
+  // Once. Behind it the folder is free for others.
   Result<TrainResult> run(const Callback& callback = nullptr);
 
   // Called with every line of the journal before it is written; an error ends the run. Replay compares there.
@@ -80,18 +85,22 @@ class TrainingRun {
 
  private:
   TrainingRun(TrainConfig config, RunOptions options) : config_(std::move(config)), options_(std::move(options)) {}
+  Result<void> take_folder();
+  Result<Json> identity() const;
   Result<void> open_network();
   Result<void> open_checkpoint();
   Result<void> check_output();
   Result<void> start_trainer();
   Result<Samples> samples_of(const Batch& batch);
   Result<void> begin_journal();
+  Result<TrainResult> train(const Callback& callback);
   Result<Continue> epoch(const Callback& callback, TrainResult& result);
   Result<Continue> end_epoch(const Callback& callback, TrainResult& result);
   Result<Metrics> validate();
   Result<bool> stops_early(const Metrics& metrics);
   Result<void> save_state();
   Result<void> finish(TrainResult& result);
+  Result<void> restore_best();
   void begin_timings();
   void end_timings(TrainResult& result);
   Result<Continue> tell(const Callback& callback, TrainProgress progress);
@@ -103,7 +112,8 @@ class TrainingRun {
   std::unique_ptr<Network> network_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<Batches> batches_, validation_;
-  Json optimizer_config_;
+  Json identity_;  // that a checkpoint must share
+  std::optional<FolderLock> lock_;
   std::optional<Checkpoint> checkpoint_;
   CheckpointClock clock_;
   RunPosition position_;

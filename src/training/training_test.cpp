@@ -46,7 +46,7 @@ TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) 
   config["checkpoint"] = {{"every_steps", 3}};
   const TrainResult whole = run_all(config, folder, {.out = folder.file("whole")});
   for (const std::uint64_t cut : {1u, 3u, 20u, 41u, 79u}) {
-    const RunOptions options{.out = folder.file(fmt::format("cut{}", cut)), .resume = true};
+    const RunOptions options{.out = folder.file(fmt::format("cut{}", cut)), .start = RunStart::resume};
     // An error out of a callback ends the run as a crash does: nothing more is written.
     auto run = open_run(config, folder, options);
     const auto crashed = run->run([&](const TrainProgress& p) -> Result<Continue> {
@@ -71,7 +71,7 @@ TEST(Training, T_60_one_run_cut_off_twenty_times_at_random_goes_on_each_time_wit
   config["checkpoint"] = {{"every_steps", 2}};
   config["epochs"] = 8;
   const TrainResult whole = run_all(config, folder, {.out = folder.file("whole")});
-  RunOptions options{.out = folder.file("cut"), .resume = true};
+  RunOptions options{.out = folder.file("cut"), .start = RunStart::resume};
   const RandomStream random{.seed = 60};
   const std::vector<Isa> isas = usable_isas();
   std::uint64_t cuts = 0, reached = 0;
@@ -103,7 +103,7 @@ TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
       config["epochs"] = 3;
       config["checkpoint"] = {{"every_steps", 3}};
       const TrainResult whole = run_all(config, folder);
-      const RunOptions options{.out = folder.file(mode + dtype), .resume = true};
+      const RunOptions options{.out = folder.file(mode + dtype), .start = RunStart::resume};
       for (const std::uint64_t cut : {7u, 19u}) {
         const auto run = open_run(config, folder, options);
         ASSERT_NE(run, nullptr);
@@ -153,7 +153,7 @@ TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
       EXPECT_NE(whole.hash, stateless.hash);
       const std::uint64_t epoch = whole.steps / 3;
       for (const std::uint64_t cut : {std::uint64_t{2}, epoch - 1, epoch, epoch + 1, epoch + 4}) {
-        RunOptions options{.out = folder.file(fmt::format("cut{}_{}", run, cut)), .resume = true};
+        RunOptions options{.out = folder.file(fmt::format("cut{}_{}", run, cut)), .start = RunStart::resume};
         const auto crashed = open_run(config, folder, options)->run([&](const TrainProgress& p) -> Result<Continue> {
           if (p.event == TrainEvent::BatchEnd && p.step == cut) return fail(Code::Cancelled, "power cut");
           return Continue::yes;
@@ -218,7 +218,7 @@ TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   const TrainResult whole = run_all(small_config(), folder);
-  const RunOptions options{.out = folder.file("run"), .resume = true};
+  const RunOptions options{.out = folder.file("run"), .start = RunStart::resume};
   const TrainResult part = run_all(small_config(), folder, options, [](const TrainProgress& p) -> Result<Continue> {
     return p.event == TrainEvent::BatchEnd && p.step == 33 ? Continue::stop : Continue::yes;
   });
@@ -230,7 +230,7 @@ TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
 TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_training) {
   const Folder folder;
   folder.write("blobs.csv", blobs(100, 8, 4));
-  const RunOptions options{.out = folder.file("run"), .resume = true};
+  const RunOptions options{.out = folder.file("run"), .start = RunStart::resume};
   run_all(small_config(), folder, options);
   const std::string path = folder.file("run/checkpoint.entity");
   auto bytes = read_text_file(path);

@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "../support/files.h"
 
@@ -182,6 +183,30 @@ TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
          found(s, code_of(s.text), "\\b(std::cout|std::cerr|f?printf\\s*\\(|puts\\s*\\(|socket\\s*\\(|connect\\s*\\(|getenv\\s*\\()"))
       ADD_FAILURE() << use;
   }
+}
+
+// Two types of one name in namespace loom are one for the linker, which takes the code of either; what stands in a nested or nameless namespace
+// is apart. Namespaces and what they hold begin in the first column; their ends say so.
+TEST(Architecture, type_names_of_namespace_loom_are_unique) {
+  const std::regex opens("^namespace\\s*([\\w:]*)[^}]*\\{"), closes("^\\}.*// namespace"),
+      defines("^(struct|class|enum class|enum|union)\\s+(\\w+)(\\s+final)?\\s*(:[^:;][^;]*)?\\{");
+  std::map<std::string, std::set<std::string>> places;
+  for (const Source& s : sources()) {
+    std::istringstream lines(s.text);
+    std::vector<std::string> inside;
+    std::smatch found;
+    for (std::string line; std::getline(lines, line);) {
+      if (std::regex_search(line, found, opens))
+        inside.push_back(found[1]);
+      else if (std::regex_search(line, closes) && !inside.empty())
+        inside.pop_back();
+      else if (inside == std::vector<std::string>{"loom"} && std::regex_search(line, found, defines))
+        places[found[2]].insert(s.name);
+    }
+  }
+  EXPECT_GT(places.size(), 300u);
+  EXPECT_EQ(places["Samples"], std::set<std::string>{"training/trainer.h"});
+  for (const auto& [name, files] : places) EXPECT_EQ(files.size(), 1u) << name << " is defined in " << *files.begin() << " and " << *files.rbegin();
 }
 
 }  // namespace

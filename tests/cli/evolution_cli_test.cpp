@@ -195,6 +195,62 @@ TEST_F(EvolutionCli, E_25_evolve_gives_the_same_hash_again_in_any_number_of_thre
   EXPECT_EQ(read_all(file("parts/lineage.jsonl")), read_all(file("run/lineage.jsonl")));
 }
 
+TEST_F(EvolutionCli, E_25_evolve_keeps_runs_and_goes_on_with_its_own_alone) {
+  write_all(file("xor.json"), kXor);
+  const Args run = {"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("run")};
+  const auto with = [&](const Args& more) {
+    Args all = run;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  EXPECT_EQ(loom(with({"--generations", "3"})).status, 0);
+  const std::string state = read_all(file("run/state.json")), lineage = read_all(file("run/lineage.jsonl"));
+  expect_error(run, 2, {"run holds a run", "--resume", "--overwrite"});
+  EXPECT_EQ(read_all(file("run/lineage.jsonl")), lineage);
+  // Another config, whatever differs; more generations are welcome.
+  Json other = parse_json(kXor).value();
+  other["mutation"]["weight_perturb_rate"] = 0.5;
+  write_all(file("xor.json"), dump_json(other));
+  expect_error(with({"--resume"}), 3, {"state.json", "another run", "/config/mutation/weight_perturb_rate: 0.6 and 0.5"});
+  other = parse_json(kXor).value();
+  other["network"] = "net.json";
+  write_all(file("xor.json"), dump_json(other));
+  write_all(file("net.json"), dump_json(parse_json(kXor).value()["network"]));
+  expect_error(with({"--resume"}), 3, {"/config/network"});
+  // A network file that changed.
+  Args named = {"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("named"), "--generations", "2"};
+  EXPECT_EQ(loom(named).status, 0);
+  write_all(file("net.json"), dump_json(parse_json(kXor).value()["network"]) + " ");
+  named.push_back("--resume");
+  expect_error(named, 3, {"state.json", "/network: "});
+  write_all(file("xor.json"), kXor);
+  // An edited or torn state; a lineage that is shorter, another, or longer.
+  std::string edited = state;
+  const std::size_t digit = edited.find("\"generation\":3");
+  ASSERT_NE(digit, edited.npos);
+  edited[digit + 13] = '2';
+  for (const std::string& bad : {edited, state.substr(0, state.size() / 2), std::string(), std::string("{}")}) {
+    write_all(file("run/state.json"), bad);
+    expect_error(with({"--resume"}), 3, {"state.json", "SHA-256"});
+  }
+  write_all(file("run/state.json"), state);
+  write_all(file("run/lineage.jsonl"), lineage.substr(0, lineage.size() - 10));
+  expect_error(with({"--resume"}), 3, {"lineage.jsonl: ends"});
+  edited = lineage;
+  edited[7] = edited[7] == '0' ? '1' : '0';
+  write_all(file("run/lineage.jsonl"), edited);
+  expect_error(with({"--resume"}), 3, {"lineage.jsonl: is not the journal"});
+  write_all(file("run/lineage.jsonl"), lineage + "{\"id\":\"0.3.0\"}\n{");
+  const Json rest = json_of(with({"--resume"}));
+  const Json whole = json_of({"evolve", file("xor.json"), "-t", "2", "--quiet", "-o", file("whole")});
+  EXPECT_EQ(rest["hash"], whole["hash"]);
+  EXPECT_EQ(read_all(file("run/lineage.jsonl")), read_all(file("whole/lineage.jsonl")));
+  // Without a state there is nothing to go on from.
+  std::filesystem::remove(file("run/state.json"));
+  expect_error(with({"--resume"}), 3, {"state.json is missing"});
+  EXPECT_EQ(json_of(with({"--overwrite"}))["hash"], whole["hash"]);
+}
+
 TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
   const auto refuses = [&](const std::string& changes, const Args& named) {
     Json json = parse_json(kXor).value();

@@ -5,6 +5,7 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "core/run_folder.h"
 
 namespace loom {
 namespace {
@@ -134,7 +135,7 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   const Json again = json_of({"finetune", "-o", file("a"), "--resume"});
   EXPECT_EQ(again["hash"], first["hash"]);
   EXPECT_EQ(again["new_steps"], 0);
-  expect_refused({"finetune", "-o", file("a"), "--resume", "--rank", "8"}, 3, {"checkpoint.entity", "another training", "/config/rank: 4 and 8"});
+  expect_refused({"finetune", "-o", file("a"), "--resume", "--rank", "8"}, 3, {"checkpoint.entity", "another run", "/config/rank: 4 and 8"});
   expect_refused({"finetune", "-o", file("a"), "--resume", "--warmup", "3"}, 3, {"/config/schedule/warmup_steps: 10 and 3"});
   expect_refused({"finetune", "-o", file("a"), "--resume", "--dtype", "int8"}, 3, {"/base"});
   write_all(file("other.txt"), read_all(file("wheel.txt")).substr(7));
@@ -144,6 +145,34 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   const std::string whole = read_all(file("a/run/checkpoint.entity"));
   write_all(file("a/run/checkpoint.entity"), whole.substr(0, whole.size() / 2));
   expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"a/run/checkpoint.entity"});
+}
+
+TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_inspected) {
+  const Json first = json_of(args("a"));
+  const std::string journal = read_all(file("a/run/journal.jsonl")), adapter = read_all(file("a/adapter_model.safetensors"));
+  {
+    const auto lock = FolderLock::take(file("a/run"));
+    ASSERT_TRUE(lock) << lock.error().message;
+    expect_refused(args("a", {"--overwrite"}), 1, {"a/run: another process"});
+    expect_refused({"finetune", "-o", file("a"), "--resume"}, 1, {"a/run: another process"});
+    EXPECT_EQ(loom({"replay", file("a/run")}).status, 0);
+  }
+  EXPECT_EQ(read_all(file("a/run/journal.jsonl")), journal);
+  EXPECT_EQ(read_all(file("a/adapter_model.safetensors")), adapter);
+  const Json seen = json_of({"inspect", file("a/run/checkpoint.entity"), "--tensors"});
+  EXPECT_EQ(seen["step"], first["steps"]);
+  EXPECT_EQ(seen["values"], 3 * first["adapter_parameters"].get<std::uint64_t>()) << "masters, and two moments each";
+  EXPECT_EQ(seen["config"]["rank"], 4);
+  const Outcome text = loom({"inspect", file("a/run/checkpoint.entity")});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_NE(text.out.find("fine-tuning at step"), std::string::npos) << text.out;
+  // A journal behind its checkpoint, and a checkpoint that is gone.
+  write_all(file("a/run/journal.jsonl"), journal.substr(0, journal.size() / 2));
+  expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"journal.jsonl: ends"});
+  write_all(file("a/run/journal.jsonl"), journal);
+  std::filesystem::remove(file("a/run/checkpoint.entity"));
+  expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"checkpoint.entity is missing"});
+  EXPECT_EQ(read_all(file("a/run/journal.jsonl")), journal);
 }
 
 TEST_F(FinetuneCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterrupted_run) {

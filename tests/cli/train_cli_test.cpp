@@ -236,7 +236,7 @@ TEST_F(TrainCli, T_04_a_loss_that_explodes_is_told) {
 
 TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first_difference) {
   result({config()});
-  expect_error(train({config(R"({"batch_size":8})"), "--resume"}), 3, {"checkpoint.entity", "another training", "/batch_size", "16", "8"});
+  expect_error(train({config(R"({"batch_size":8})"), "--resume"}), 3, {"checkpoint.entity", "another run", "/batch_size", "16", "8"});
   expect_error(train({config(R"({"network":{"seed":9}})"), "--resume"}), 3, {"/network/seed", "1", "9"});
   expect_error(train({config(R"({"optimizer":"sgd"})"), "--resume"}), 3, {"/optimizer"});
   // More epochs are no other training.
@@ -304,6 +304,36 @@ TEST_F(TrainCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterr
   EXPECT_EQ(read_all(file("c.run/dna.jsonl")), read_all(file("straight/dna.jsonl"))) << "nor does the record of drift";
   EXPECT_EQ(std::ranges::count(read_all(file("c.run/dna.jsonl")), '\n'), 41);
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
+}
+
+TEST_F(TrainCli, T_60_a_second_process_in_the_folder_is_told_and_harms_nothing) {
+  write_all(file("points.csv"), points(1200));
+  const std::string path = config(R"({"epochs":60,"batch_size":8,"checkpoint":{"every_steps":20}})");
+  const std::string expected = hash_of(result({path, "--out", file("straight")}));
+  Program first({test::loom_binary(), "train", path, "-t", "1"});
+  first.start();
+  ASSERT_TRUE(first.wait_for_text("epoch 2/")) << first.output();
+  for (const char* how : {"--resume", "--overwrite", "-q"}) expect_error(train({path, how}), 1, {"c.run: another process"});
+  EXPECT_EQ(loom({"report", file("c.run"), "-o", file("page.html")}).status, 0);
+  const Outcome ended = first.finish();
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find(expected), std::string::npos) << ended.out;
+  EXPECT_EQ(read_all(file("c.run/journal.jsonl")), read_all(file("straight/journal.jsonl")));
+}
+
+TEST_F(TrainCli, T_60_data_that_changed_and_journals_that_do_not_fit_are_refused) {
+  result({config(), "--epochs", "2"});
+  const std::string journal = read_all(file("c.run/journal.jsonl")), data = read_all(file("points.csv"));
+  write_all(file("points.csv"), points(120).replace(10, 1, "5"));
+  expect_error(train({config(), "--resume"}), 3, {"checkpoint.entity", "another run", "/data/0"});
+  write_all(file("points.csv"), data);
+  write_all(file("c.run/journal.jsonl"), journal.substr(0, journal.find('\n') + 1));
+  expect_error(train({config(), "--resume"}), 3, {"journal.jsonl", "before the checkpoint"});
+  std::filesystem::remove(file("c.run/checkpoint.entity"));
+  write_all(file("c.run/journal.jsonl"), journal);
+  expect_error(train({config(), "--resume"}), 3, {"checkpoint.entity is missing"});
+  EXPECT_EQ(read_all(file("c.run/journal.jsonl")), journal);
+  expect_error(train({config(), "--resume", "--overwrite"}), 2, {"--resume"});
 }
 
 // Characters that a line shows, without its escapes.

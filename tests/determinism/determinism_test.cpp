@@ -44,7 +44,7 @@ const std::vector<Model>& models() {
   return all;
 }
 
-void expect_digests(GoldenRun run) {
+void expect_digests(GoldenOptions run) {
   for (const Model& m : models()) {
     run.activations = m.activations;
     const auto digest = golden_digest(m.model, run);
@@ -104,7 +104,7 @@ TEST(Determinism, alone_and_in_a_batch_of_five) {
 }
 
 TEST(Determinism, saved_and_restored) {
-  GoldenRun run;
+  GoldenOptions run;
   run.through_snapshot = true;
   expect_digests(run);
   run.neighbours = 2;
@@ -117,7 +117,7 @@ TEST(Determinism, N_04_the_callers_floating_point_environment_does_not_matter_an
   for (const unsigned mode : {0x8040u, 0x6000u, 0x2000u}) {  // flush to zero and denormals are zero; toward zero; down
     const unsigned set = (before & ~0x6000u) | mode;
     _mm_setcsr(set);
-    GoldenRun run;
+    GoldenOptions run;
     run.threads = 2;
     const auto digest = golden_digest(models()[0].model, run);
     const unsigned after = _mm_getcsr();

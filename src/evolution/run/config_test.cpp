@@ -58,7 +58,7 @@ TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {
   EXPECT_DOUBLE_EQ(task->judge(*runner, n)->score(), 0.75);
   evolution_test::fill(n, 0, {1, 1, 0});
   EXPECT_EQ(*task->right(*runner, n), (std::vector<bool>{true, true, true, false}));
-  Samples s;
+  TaskSamples s;
   s.input = Shape::of({2}), s.inputs = {1, 2, 3}, s.values = {1};
   EXPECT_FALSE(sample_task("x", s, Score::SquaredError, 1));
   s.inputs = {1, 2}, s.values = {}, s.labels = {4}, s.classes = 3;
@@ -68,7 +68,7 @@ TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {
 TEST(Tasks, cross_entropy_of_equal_scores_is_the_logarithm_of_the_classes) {
   const auto runner = Runner::create().value();
   Network n = evolution_test::read(evolution_test::row_of({evolution_test::dense(1, 4, R"("init":"zeros")")}));
-  Samples s;
+  TaskSamples s;
   s.inputs = {1, 2}, s.labels = {0, 3}, s.classes = 4;
   const auto task = sample_task("x", s, Score::CrossEntropy, 0).value();
   ASSERT_TRUE(n.prepare(task->input()));

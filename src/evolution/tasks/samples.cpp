@@ -22,7 +22,7 @@ struct Outputs {
 
 class SampleTask final : public Task {
  public:
-  SampleTask(std::string name, Samples samples, Score score, double target)
+  SampleTask(std::string name, TaskSamples samples, Score score, double target)
       : name_(std::move(name)), samples_(std::move(samples)), score_(score), target_(target) {
     count_ = samples_.inputs.size() / samples_.input.elements();
     batch_ = Network::with_batch(samples_.input, count_);
@@ -110,7 +110,7 @@ class SampleTask final : public Task {
   }
 
   std::string name_;
-  Samples samples_;
+  TaskSamples samples_;
   std::vector<double> wide_;  // the inputs for networks that compute in f64
   Score score_;
   double target_;
@@ -120,7 +120,7 @@ class SampleTask final : public Task {
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> sample_task(std::string name, Samples s, Score score, double target) {
+Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples s, Score score, double target) {
   const std::size_t each = s.input.elements(), n = s.inputs.size() / each;
   if (n == 0 || n * each != s.inputs.size()) return fail(Code::InvalidConfig, "task: {} inputs for samples of {}", s.inputs.size(), s.input.text());
   if (s.labels.empty() ? s.outputs == 0 || s.values.size() != n * s.outputs : s.labels.size() != n)
@@ -132,7 +132,7 @@ Result<std::unique_ptr<Task>> sample_task(std::string name, Samples s, Score sco
 }
 
 std::unique_ptr<Task> xor_task() {
-  Samples s;
+  TaskSamples s;
   s.input = Shape::of({2});
   s.inputs = {0, 0, 0, 1, 1, 0, 1, 1};
   s.values = {0, 1, 1, 0};
@@ -140,7 +140,7 @@ std::unique_ptr<Task> xor_task() {
 }
 
 std::unique_ptr<Task> spirals_task(std::size_t points, Score score, double target) {
-  Samples s;
+  TaskSamples s;
   s.input = Shape::of({2});
   s.classes = 2;
   constexpr double kPi = 3.141592653589793;

@@ -23,8 +23,8 @@ class Task {
   virtual Result<std::vector<bool>> right(Runner& runner, const Network& network) const = 0;
 };
 
-// Samples with targets. One output and two classes: right means on the same side of 0.5. More outputs than one: the largest is the class.
-struct Samples {
+// TaskSamples with targets. One output and two classes: right means on the same side of 0.5. More outputs than one: the largest is the class.
+struct TaskSamples {
   Shape input = Shape::of({1});          // of one sample
   std::vector<float> inputs;
   std::vector<std::int32_t> labels;      // classes, or
@@ -37,7 +37,7 @@ enum class Score : std::uint8_t {
   CrossEntropy   // minus the mean of -ln softmax(outputs)[class], for several outputs
 };
 // InvalidConfig for samples that do not fit together.
-Result<std::unique_ptr<Task>> sample_task(std::string name, Samples samples, Score score, double target);
+Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples samples, Score score, double target);
 
 // Two bits, their exclusive or. Solved at a mean squared error of 0.025 (neat-python's threshold of 3.9 of 4).
 std::unique_ptr<Task> xor_task();

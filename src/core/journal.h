@@ -13,38 +13,86 @@
 
 #include <cstdio>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/json.h"
+#include "core/sha256.h"
 
 namespace loom {
 
+// A journal's first bytes: what a checkpoint counts on.
+struct JournalMark {
+  std::uint64_t bytes = 0;
+  std::string sha256;  // in hexadecimal digits
+};
+Json to_json(const JournalMark& mark);
+// CorruptData.
+Result<JournalMark> journal_mark_from(const Json* json);
+
 class Journal {
  public:
-  // Begins a new file, or goes on behind the lines of an old one whose step is at most `keep_to`. IoError, DiskFull.
+  // Begins a new file. IoError, DiskFull.
   static Result<Journal> create(const std::string& path);
+  // Goes on behind the marked bytes; what follows them is cut off. CorruptData when the file ends before or begins with others.
+  static Result<Journal> resume(const std::string& path, const JournalMark& mark);
+  // Of a record that no checkpoint counts on: goes on behind the lines whose step is at most `keep_to`, which stand first.
   static Result<Journal> resume(const std::string& path, std::uint64_t keep_to);
   Journal() = default;
-  Journal(Journal&& other) noexcept : file_(std::exchange(other.file_, nullptr)), path_(std::move(other.path_)), watch_(std::move(other.watch_)) {}
-  Journal& operator=(Journal&& other) noexcept;
-  ~Journal();
 
   // Sees every line before it is written, also where there is no file; an error of its is that of write().
   void watch(std::function<Result<void>(const Json&)> f) { watch_ = std::move(f); }
   // One line, flushed. Without a file it is only seen.
   Result<void> write(const Json& line);
+  // Brings every line to the disk, before the checkpoint that counts on them. IoError, DiskFull.
+  Result<JournalMark> sync();
   bool is_open() const { return file_ != nullptr; }
+  // Takes over the other's file and place; the watch stays, unless the other has one.
+  Journal(Journal&& other) noexcept = default;
+  Journal& operator=(Journal&& other) noexcept;
 
  private:
-  Journal(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
-  std::FILE* file_ = nullptr;
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  using File = std::unique_ptr<std::FILE, Close>;
+  friend class JournalReader;
+  Journal(File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  static Result<File> open(const std::string& path, int flags);
+  static Result<Journal> cut(const std::string& path, std::uint64_t bytes, const Sha256& hash);
+  File file_;
   std::string path_;
+  std::uint64_t bytes_ = 0;
+  Sha256 hash_;  // of them
   std::function<Result<void>(const Json&)> watch_;
 };
 
-// The lines of a journal; a last one without its end is left out. CorruptData with the line; NotFound.
+// The lines of a journal of any length, one after the other; a last one without its end is left out.
+class JournalReader {
+ public:
+  // NotFound, IoError.
+  static Result<JournalReader> open(const std::string& path);
+  // Nothing behind the last line. CorruptData with the line; LimitExceeded for one that no reader of JSON takes.
+  Result<std::optional<Json>> next();
+  std::uint64_t lines() const { return lines_; }  // that were given
+  std::uint64_t bytes() const { return bytes_; }  // of them
+  const std::string& path() const { return path_; }
+
+ private:
+  JournalReader(Journal::File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  Journal::File file_;
+  std::string path_, text_;
+  std::size_t at_ = 0;  // of text_
+  std::uint64_t lines_ = 0, bytes_ = 0;
+};
+
+// All lines.
 Result<std::vector<Json>> read_journal(const std::string& path);
+// The first line. CorruptData where it is no start of a run.
+Result<Json> read_journal_start(const std::string& path);
 // A number, or null for what is not finite: JSON has no other, and two journals must agree.
 Json number_or_null(double value);
 
@@ -53,20 +101,21 @@ class JournalProof {
  public:
   // CorruptData unless the first line is the start of a run; Unsupported for another numerics version.
   static Result<JournalProof> open(const std::string& path);
-  const Json& start() const { return lines_[0]; }
+  const Json& start() const { return start_; }
   // The next line of the run. Where things lie ("folder", "sources", "source" of data) is no part of what was computed. CorruptData with the
   // first difference. Lines beyond the journal's last are counted, no more.
   Result<void> compare(const Json& line);
   // Every line of the journal has been met: a journal of an unfinished run ends before the run does.
-  bool complete() const { return compared_ >= lines_.size(); }
+  bool complete() const { return !next_; }
   // CorruptData when the run and the journal do not end together.
   Result<void> finish() const;
   std::uint64_t compared() const { return compared_; }
 
  private:
-  JournalProof(std::string path, std::vector<Json> lines) : path_(std::move(path)), lines_(std::move(lines)) {}
-  std::string path_;
-  std::vector<Json> lines_;
+  JournalProof(JournalReader reader, Json start) : reader_(std::move(reader)), start_(std::move(start)), next_(start_) {}
+  JournalReader reader_;
+  Json start_;
+  std::optional<Json> next_;
   std::uint64_t compared_ = 0;
   bool beyond_ = false;
 };

@@ -1,0 +1,230 @@
+// Single steps: what is not finite and leaves no trace, refused combinations, loss scales, gradients by differences, metrics by hand.
+
+#include <cmath>
+#include <limits>
+
+#include "training/training_test.h"
+
+namespace loom::training_test {
+namespace {
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+TrainerConfig on_one_thread(TrainerConfig config = {}) {
+  config.session.threads = 1;
+  return config;
+}
+
+struct Learner {
+  Learner(const Json& spec, const Shape& input, TrainerConfig config) : network(network_of(spec)) {
+    EXPECT_TRUE(network.prepare(input));
+    auto made = Trainer::create(network, on_one_thread(std::move(config)));
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    if (made) trainer = std::move(*made);
+  }
+  // Weights, running statistics, the optimiser's slots, states of layers.
+  std::string everything() {
+    std::string out = to_hex(weight_hash(network));
+    for (const Trainer::Slot& slot : trainer->slots()) out.append(static_cast<const char*>(slot.values.data), slot.values.bytes());
+    for (const auto& state : trainer->carried()) out.append(reinterpret_cast<const char*>(state.data()), state.size());
+    return out + fmt::format("{}", trainer->state().optimizer_steps);
+  }
+  Network network;
+  std::unique_ptr<Trainer> trainer;
+};
+
+Json dense(std::size_t in, std::size_t out) { return {{"type", "dense"}, {"input_height", in}, {"output_height", out}}; }
+
+// Gradients near 1e28 are numbers; their squares are none, nor is a step of them times 1e12.
+TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
+  for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad"}) {
+    TrainerConfig config;
+    config.optimizer.name = name, config.schedule.learning_rate = name == "sgd" ? 1e12 : 0.01;
+    Learner run({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}}, Shape::of({2, 4}), config);
+    const std::vector<float> x(8, 1e14f), t = {1, 0, 0, 1};
+    const Samples samples{{x.data(), Shape::of({2, 4})}, {}, {t.data(), Shape::of({2, 2})}};
+    const std::string before = run.everything();
+    const auto report = run.trainer->step(samples);
+    ASSERT_TRUE(report) << name << ": " << report.error().message;
+    EXPECT_TRUE(report->skipped) << name;
+    EXPECT_NE(report->why.find("weight: its update is not finite"), std::string::npos) << report->why;
+    EXPECT_EQ(run.everything(), before) << name;
+    EXPECT_EQ(run.trainer->state().skipped, 1u);
+  }
+}
+
+// What forwards measured and handed on before the batch turned out not to be finite is forgotten.
+TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were) {
+  const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", true}, {"return_sequence", false}};
+  const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
+  for (const bool micro : {false, true}) {
+    TrainerConfig config;
+    config.micro_batch = micro ? 16 : 0;
+    Learner run({{"seed", 1}, {"layers", {lstm, norm, dense(3, 2)}}}, Shape::of({micro ? std::size_t{16} : 32, 4, 2}), config);
+    std::vector<float> x(32 * 4 * 2), t(32 * 2, 0.5f);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) / 7 - 0.4f;
+    const Samples samples{{x.data(), Shape::of({32, 4, 2})}, {}, {t.data(), Shape::of({32, 2})}};
+    ASSERT_TRUE(run.trainer->step(samples));
+    const std::string before = run.everything();
+    const std::size_t memory = run.trainer->session().scratch_bytes();
+    t.back() = kInfinite;  // the loss alone shows it, at the end of the last part
+    const auto report = run.trainer->step(samples);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_TRUE(report->skipped);
+    EXPECT_NE(report->why.find("every layer's output is"), std::string::npos) << report->why;
+    EXPECT_EQ(run.everything(), before) << micro;
+    EXPECT_LE(run.trainer->session().scratch_bytes(), memory) << "planned for the parts that training runs";
+    t.back() = 0.5f;
+    const auto next = run.trainer->step(samples);
+    ASSERT_TRUE(next);
+    EXPECT_FALSE(next->skipped);
+  }
+}
+
+TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
+  for (const bool tween : {true, false}) {
+    TrainerConfig config;
+    config.schedule.learning_rate = 0.5;
+    if (tween)
+      config.tween.emplace();
+    else
+      config.lbfgs_history = 3;
+    Learner run({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}}, Shape::of({2, 4}), config);
+    std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+    const std::vector<float> t = {1, 0, 0, 1};
+    const Samples samples{{x.data(), Shape::of({2, 4})}, {}, {t.data(), Shape::of({2, 2})}};
+    ASSERT_TRUE(run.trainer->step(samples));
+    const Digest before = weight_hash(run.network);
+    x[3] = kInfinite;
+    const auto report = run.trainer->step(samples);
+    ASSERT_TRUE(report) << tween << report.error().message;
+    EXPECT_TRUE(report->skipped) << tween;
+    EXPECT_EQ(weight_hash(run.network), before) << tween;
+    EXPECT_EQ(run.trainer->state().skipped, 1u);
+    x[3] = 4;
+    const auto next = run.trainer->step(samples);
+    ASSERT_TRUE(next) << next.error().message;
+    EXPECT_FALSE(next->skipped);
+    EXPECT_EQ(run.trainer->state().skipped_in_a_row, 0u);
+    EXPECT_NE(weight_hash(run.network), before) << tween;
+  }
+}
+
+TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {
+  Network network = network_of({{"seed", 1}, {"layers", Json::array({dense(4, 3)})}});
+  ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
+  const auto refused = [&](auto change, const char* named) {
+    TrainerConfig config = on_one_thread();
+    config.lbfgs_history = 5;
+    change(config);
+    const auto made = Trainer::create(network, config);
+    ASSERT_FALSE(made) << named;
+    EXPECT_EQ(made.error().code, Code::InvalidConfig);
+    EXPECT_NE(made.error().message.find(named), std::string::npos) << made.error().message;
+  };
+  refused([](TrainerConfig& c) { c.clip_norm = 1; }, "clip_norm");
+  refused([](TrainerConfig& c) { c.clip_value = 1; }, "clip_value");
+  refused([](TrainerConfig& c) { c.session.mixed = Mixed::f16; }, "mixed f16");
+  TrainerConfig config = on_one_thread();
+  config.lbfgs_history = 5, config.session.mixed = Mixed::bf16;
+  EXPECT_TRUE(Trainer::create(network, config)) << "bf16 has no loss scale";
+}
+
+TEST(Trainer, T_70_the_loss_scale_doubles_after_2000_good_steps) {
+  TrainerConfig config;
+  config.session.mixed = Mixed::f16, config.schedule.learning_rate = 1e-4;
+  Learner run({{"seed", 1}, {"layers", Json::array({dense(2, 1)})}}, Shape::of({1, 2}), config);
+  const std::vector<float> x = {0.0625f, -0.03125f}, t = {0.0078125f};  // gradients times 2^17 stay in the range of f16
+  const Samples samples{{x.data(), Shape::of({1, 2})}, {}, {t.data(), Shape::of({1, 1})}};
+  const auto steps = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto report = run.trainer->step(samples);
+      ASSERT_TRUE(report && !report->skipped);
+    }
+  };
+  steps(1999);
+  EXPECT_EQ(run.trainer->state().loss_scale, 65536.0);
+  EXPECT_EQ(run.trainer->state().good_steps, 1999u);
+  steps(1);
+  EXPECT_EQ(run.trainer->state().loss_scale, 131072.0);
+  EXPECT_EQ(run.trainer->state().good_steps, 0u);
+  steps(2000);
+  EXPECT_EQ(run.trainer->state().loss_scale, 262144.0);
+}
+
+// (E(w + h) - E(w - h)) / 2h of every weight in f64.
+TEST(Trainer, G_67_gradients_of_dense_softmax_and_crossentropy_are_those_of_differences) {
+  Json layer = dense(4, 3);
+  layer["bias"] = true;
+  TrainerConfig config;
+  config.loss.name = "crossentropy", config.schedule.learning_rate = 1e-12;
+  Learner run({{"seed", 3}, {"activations", "float64"}, {"default_dtype", "float64"}, {"layers", {layer, {{"type", "softmax"}}}}}, Shape::of({5, 4}), config);
+  ASSERT_NE(run.trainer, nullptr);
+  std::vector<float> x(20);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 11) / 8 - 0.6f;
+  const std::vector<std::int32_t> classes = {0, 2, 1, 1, 0};
+  const Samples samples{{x.data(), Shape::of({5, 4})}, classes, {}};
+  ASSERT_TRUE(run.trainer->step(samples));  // at a rate that moves nothing to speak of
+  std::vector<std::vector<double>> gradients;
+  std::vector<Weight*> weights;
+  run.network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+    const double* g = static_cast<const double*>(run.trainer->session().gradients().of(w));
+    weights.push_back(&w), gradients.emplace_back(g, g + w.elements());
+  });
+  std::size_t compared = 0;
+  for (std::size_t k = 0; k < weights.size(); ++k)
+    for (std::size_t i = 0; i < weights[k]->elements(); ++i, ++compared) {
+      constexpr double h = 1e-5;
+      double* const at = static_cast<double*>(weights[k]->master_for_update().data) + i;
+      const double here = *at;
+      double values[2];
+      for (const int side : {0, 1}) {
+        *at = here + (side == 0 ? h : -h);
+        ASSERT_TRUE(run.trainer->commit_masters());
+        values[side] = run.trainer->evaluate(samples)->loss.value;
+      }
+      *at = here;
+      // Truncation h^2 / 6 times a third derivative near 1, and rounding 1e-16 / h.
+      EXPECT_NEAR(gradients[k][i], (values[0] - values[1]) / (2 * h), 2e-10) << k << " " << i;
+    }
+  EXPECT_EQ(compared, 15u);
+}
+
+TEST(Metrics, T_50_accuracy_and_top_5_by_hand) {
+  // Seven classes. Rows: right; second best; sixth best; a tie, which the lower class wins; ignored.
+  const std::vector<float> y = {9, 1, 2, 3, 4, 5, 6,  //
+                                9, 8, 1, 2, 3, 4, 5,  //
+                                9, 8, 7, 6, 5, 4, 3,  //
+                                5, 5, 0, 0, 0, 0, 0,  //
+                                1, 2, 3, 4, 5, 6, 7};
+  const std::vector<std::int32_t> wanted = {0, 1, 5, 1, -1};
+  Metrics metrics;
+  metrics.add({y.data(), Shape::of({5, 7}), Element::f32}, {{}, wanted, {}}, {.value = 0.5, .count = 4});
+  EXPECT_EQ(metrics.accuracy(), 0.25);
+  EXPECT_EQ(metrics.top_5(), 0.75);
+  EXPECT_EQ(metrics.loss(), 0.5);
+  EXPECT_EQ(metrics.confusion()[0], 1u);
+  EXPECT_EQ(metrics.confusion()[1 * 7 + 0], 2u) << "the second row, and the tie";
+  EXPECT_EQ(metrics.confusion()[5 * 7 + 0], 1u);
+  EXPECT_EQ(metrics.to_json()["top_5"], 0.75);
+}
+
+TEST(Metrics, T_50_mae_and_r2_by_hand) {
+  // Targets 1, 2, 3, 6 (mean 3, total 14), outputs off by 0.5, 0, -1, 0.5: residual 1.5, distance 2.
+  const std::vector<float> y = {1.5f, 2}, more = {2, 6.5f}, t = {1, 2}, rest = {3, 6};
+  Metrics metrics;
+  metrics.add({y.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {t.data(), Shape::of({2, 1}), Element::f32}}, {.value = 0.125, .count = 2});
+  metrics.add({more.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {rest.data(), Shape::of({2, 1}), Element::f32}}, {.value = 0.625, .count = 2});
+  EXPECT_EQ(metrics.mae(), 0.5);
+  EXPECT_EQ(metrics.r2(), 1 - 1.5 / 14);
+  EXPECT_EQ(metrics.loss(), 0.375);
+  EXPECT_EQ(metrics.named("r2"), metrics.r2());
+  // Targets that do not vary have nothing to explain.
+  Metrics flat;
+  const std::vector<float> same = {2, 2};
+  flat.add({y.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {same.data(), Shape::of({2, 1}), Element::f32}}, {});
+  EXPECT_EQ(flat.r2(), 0);
+}
+
+}  // namespace
+}  // namespace loom::training_test
