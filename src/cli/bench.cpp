@@ -9,7 +9,7 @@
 namespace loom::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
   CommonOptions common;
   std::string model;
   std::size_t prompt_tokens = 113, new_tokens = 57, repeats = 5, batch = 1;
@@ -21,7 +21,7 @@ double median(std::vector<double> v) {
 }
 
 // One repetition: `batch` sequences read a prompt each, then write together.
-Result<std::pair<double, double>> once(const Options& o, Session& session, std::int32_t vocab) {
+Result<std::pair<double, double>> once(const BenchOptions& o, Session& session, std::int32_t vocab) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); };
   std::vector<std::vector<std::int32_t>> ids(o.batch);
@@ -48,7 +48,7 @@ Result<std::pair<double, double>> once(const Options& o, Session& session, std::
                    static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end));
 }
 
-Result<int> run(const Options& o) {
+Result<int> run(const BenchOptions& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
@@ -92,7 +92,7 @@ Result<int> run(const Options& o) {
 }  // namespace
 
 Run bench_command(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
   app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")->capture_default_str()->check(CLI::Range(1, 1 << 20));

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct MatrixOptions {
   CommonOptions common;
   std::string kind, dtype, pass;
   double seconds = 60;
@@ -49,7 +49,7 @@ struct Case {
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-Result<std::vector<Case>> chosen(const Options& o) {
+Result<std::vector<Case>> chosen(const MatrixOptions& o) {
   std::optional<DType> only;
   if (!o.dtype.empty()) {
     const auto named = dtype_from_name(o.dtype);
@@ -168,7 +168,7 @@ void print_all(std::span<const Row> rows, std::span<const Setting> settings) {
                   {"rows", std::move(list)}});
 }
 
-Result<int> run(const Options& o) {
+Result<int> run(const MatrixOptions& o) {
   if (o.csv && o.common.json) return fail(Code::InvalidArgument, "--csv and --json cannot both be given");
   LOOM_TRY(const std::vector<Case> cases, chosen(o));
   const int threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
@@ -216,7 +216,7 @@ Result<int> run(const Options& o) {
 }  // namespace
 
 Run bench_matrix_command(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<MatrixOptions>();
   app.add_option("--kind", o->kind, "One layer kind (default: all)");
   app.add_option("--dtype", o->dtype, "One of the 21 types (default: all)");
   app.add_option("--pass", o->pass, "forward or backward (default: both)")->check(CLI::IsMember({"forward", "backward"}));

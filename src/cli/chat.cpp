@@ -20,7 +20,7 @@
 namespace loom::cli {
 namespace {
 
-struct Options {
+struct ChatOptions {
   CommonOptions common;
   GenerationFlags generation;
   PromptFlags prompting;
@@ -52,7 +52,7 @@ constexpr char kHelp[] =
 class Chat {
  public:
   // `tells_length`: an answer that -n has cut is told of.
-  Chat(const Options& options, const LanguageModel& model, Prompts prompts, Json messages, std::unique_ptr<Session> session, GenerationOptions generation,
+  Chat(const ChatOptions& options, const LanguageModel& model, Prompts prompts, Json messages, std::unique_ptr<Session> session, GenerationOptions generation,
        bool tells_length)
       : common_(options.common), model_(model), prompts_(std::move(prompts)), session_(std::move(session)), generation_(std::move(generation)),
         colours_(colours()), messages_(std::move(messages)), tells_length_(tells_length) {
@@ -304,7 +304,7 @@ Result<int> converse(Chat& chat, bool terminal) {
   return kOk;
 }
 
-Result<int> run(const Options& o, bool one_message, bool length_was_asked_for) {
+Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_for) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
@@ -331,7 +331,7 @@ Result<int> run(const Options& o, bool one_message, bool length_was_asked_for) {
 }  // namespace
 
 Run chat_command(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ChatOptions>();
   o->generation.max_tokens = 1024;
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");

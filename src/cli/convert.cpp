@@ -9,13 +9,13 @@
 namespace loom::cli {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   CommonOptions common;
   std::string model, output, adapter;
   bool overwrite = false;
 };
 
-Result<int> run_convert(const Options& o) {
+Result<int> run_convert(const ConvertOptions& o) {
   if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
   LOOM_TRY_VOID(check_output(o.output, OutputKind::entity, o.overwrite));
   ModelEntityOptions options;
@@ -50,7 +50,7 @@ Result<int> run_convert(const Options& o) {
 }  // namespace
 
 Run convert_command(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ConvertOptions>();
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
   app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
   app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")

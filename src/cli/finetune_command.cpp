@@ -14,7 +14,7 @@
 namespace loom::cli {
 namespace {
 
-struct Options {
+struct FinetuneOptions {
   CommonOptions common;
   FinetuneConfig config;
   FinetuneSources sources;
@@ -33,9 +33,9 @@ Result<void> set_session(const CommonOptions& common, NetworkSessionOptions& ses
 }
 
 // A bar on a terminal, a line every so often elsewhere.
-class Reporter {
+class FinetuneReporter {
  public:
-  Reporter(const CommonOptions& common, const char* verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)) {}
+  FinetuneReporter(const CommonOptions& common, const char* verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)) {}
 
   Continue operator()(const FinetuneProgress& p) {
     if (p.validation_loss)
@@ -83,7 +83,7 @@ Json& member(Json& json, const std::string& path) {
 }
 
 // What was not given is as it was when the run began.
-Result<void> take_from_run(Options& o, const std::string& journal) {
+Result<void> take_from_run(FinetuneOptions& o, const std::string& journal) {
   LOOM_TRY(const FinetuneStart begun, read_finetune_start(journal));
   const Json given = finetune_config_json(o.config);
   Json config = finetune_config_json(begun.config), wanted = given;
@@ -97,7 +97,7 @@ Result<void> take_from_run(Options& o, const std::string& journal) {
   return {};
 }
 
-Result<int> run(Options& o) {
+Result<int> run(FinetuneOptions& o) {
   FinetuneRecord record;
   record.folder = o.out + "/run";
   record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
@@ -119,7 +119,7 @@ Result<int> run(Options& o) {
     LOOM_TRY_VOID(create_folders(record.folder));
     LOOM_TRY(record.lock, FolderLock::take(record.folder));
   }
-  Reporter reporter(o.common, "finetuning");
+  FinetuneReporter reporter(o.common, "finetuning");
   LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
   reporter.finish();
   LOOM_TRY_VOID(save_peft(input.model, o.config.adapter, o.out, o.sources.model));
@@ -157,7 +157,7 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
   watch_interrupts(nullptr);
   CommonOptions silent = common;
   silent.json = true;  // the bar alone
-  Reporter reporter(silent, "replaying");
+  FinetuneReporter reporter(silent, "replaying");
   LOOM_TRY(const ReplayReport report, replay_finetune(journal, folder, session, std::ref(reporter)));
   reporter.finish();
   if (common.json)
@@ -169,7 +169,7 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
 }
 
 Run finetune_command(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<FinetuneOptions>();
   FinetuneConfig& c = o->config;
   const auto setting = [&](CLI::Option* option, const char* path) {
     o->settings.emplace_back(option, path);

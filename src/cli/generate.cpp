@@ -10,7 +10,7 @@
 namespace loom::cli {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   CommonOptions common;
   GenerationFlags generation;
   PromptFlags prompting;
@@ -26,7 +26,7 @@ struct Prompt {
 };
 
 // At most `limit` tokens.
-Result<Prompt> make_prompt(const Options& o, const LanguageModel& model, std::size_t limit) {
+Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, std::size_t limit) {
   Prompt prompt;
   if (o.prompting.messages.empty()) {
     LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
@@ -51,9 +51,9 @@ Result<Prompt> make_prompt(const Options& o, const LanguageModel& model, std::si
   return prompt;
 }
 
-Json date_of(const Options& o) { return o.prompting.date.empty() ? Json() : Json(o.prompting.date); }
+Json date_of(const GenerateOptions& o) { return o.prompting.date.empty() ? Json() : Json(o.prompting.date); }
 
-int show(const Options& o, const Prompt& prompt) {
+int show(const GenerateOptions& o, const Prompt& prompt) {
   if (o.common.json) {
     print_json(Json{{"prompt", prompt.text}, {"ids", prompt.ids}, {"prompt_tokens", prompt.ids.size()}, {"dropped_bytes", prompt.dropped_bytes}, {"date", date_of(o)}});
   } else {
@@ -63,7 +63,7 @@ int show(const Options& o, const Prompt& prompt) {
   return kOk;
 }
 
-Json to_json(const Options& o, const LanguageModel& model, const Session& session, const Generation& g, std::size_t dropped_bytes) {
+Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session& session, const Generation& g, std::size_t dropped_bytes) {
   const auto rate = [](std::size_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
   Json j{{"text", g.text},
          {"ids", g.ids},
@@ -96,14 +96,14 @@ Json to_json(const Options& o, const LanguageModel& model, const Session& sessio
 }
 
 // Why the text ends where nobody would expect it.
-void tell_end(const Options& o, const Session& session, const Generation& g, bool length_was_asked_for) {
+void tell_end(const GenerateOptions& o, const Session& session, const Generation& g, bool length_was_asked_for) {
   if (g.stop_reason == "context")
     remark(o.common, fmt::format("the context of {} tokens is full, so the answer ends here; --ctx makes it larger", session.context_tokens()));
   if (g.stop_reason == "length" && !length_was_asked_for)
     remark(o.common, fmt::format("the answer was cut after {} tokens; -n takes more", g.ids.size()));
 }
 
-Result<int> run(const Options& o, bool length_was_asked_for) {
+Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
@@ -127,7 +127,7 @@ Result<int> run(const Options& o, bool length_was_asked_for) {
 }
 
 // An option that would change nothing is a mistake of whoever gives it.
-Result<void> check_options(const CLI::App& app, const Options& o) {
+Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
   const int texts = given("--prompt") + given("--file") + given("--messages");
   if (texts != 1) return fail(Code::InvalidArgument, "generate: give the text with -p or -f, or a conversation with --messages{}", texts > 1 ? ", one of them" : "");
@@ -145,7 +145,7 @@ Result<void> check_options(const CLI::App& app, const Options& o) {
 }  // namespace
 
 Run generate_command(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<GenerateOptions>();
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "The question, or the text to continue");
   app.add_option("-f,--file", o->file, "Read it from a file; - for standard input. A line break at its end does not count")->excludes(prompt);

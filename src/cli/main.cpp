@@ -58,13 +58,13 @@ std::vector<std::string_view> command_names() {
 }
 
 // "loom", "loom bench matrix"
-std::string path_of(const CLI::App& app) {
+std::string command_path(const CLI::App& app) {
   const CLI::App* const parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
+  return parent == nullptr ? app.get_name() : command_path(*parent) + " " + app.get_name();
 }
 
 int usage_error(const CLI::App& command, const std::string& what) {
-  return loom::cli::report({loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, path_of(command))});
+  return loom::cli::report({loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, command_path(command))});
 }
 
 // With the nearest names of what was mistyped.

@@ -7,13 +7,13 @@
 namespace loom::cli {
 namespace {
 
-struct Character {
+struct DecodedCharacter {
   std::size_t length = 1;
   char32_t value = 0;
   bool valid = false;
 };
 
-Character first_of(std::string_view text) {
+DecodedCharacter first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {1, lead, true};
@@ -34,7 +34,7 @@ bool is_unsafe(char32_t c) {
 std::string terminal_text(std::string_view text, std::size_t max_bytes) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const Character c = first_of(text.substr(i));
+    const DecodedCharacter c = first_of(text.substr(i));
     if (!c.valid || is_unsafe(c.value))
       out += c.value < 0x100 && (!c.valid || c.value < 0x80) ? fmt::format("\\x{:02x}", static_cast<unsigned>(c.value))
                                                              : fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));
@@ -58,7 +58,7 @@ std::string terminal_json(std::string_view json) {
       out += json[i++];
       continue;
     }
-    const Character c = first_of(json.substr(i));
+    const DecodedCharacter c = first_of(json.substr(i));
     if (c.valid && is_unsafe(c.value))
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));
     else

@@ -40,9 +40,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // A line per epoch, and on a terminal a bar between.
-class Reporter {
+class TrainReporter {
  public:
-  Reporter(const CommonOptions& common, std::string verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)), verb_(std::move(verb)) {}
+  TrainReporter(const CommonOptions& common, std::string verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)), verb_(std::move(verb)) {}
 
   Result<Continue> operator()(const TrainProgress& p) {
     if (p.event == TrainEvent::EpochBegin || (p.event == TrainEvent::BatchEnd && samples_ == 0)) epoch_start_ = std::chrono::steady_clock::now();
@@ -113,7 +113,7 @@ Result<int> run_train(const TrainOptions& o) {
                  data.input.text().c_str(), run->data().validation_samples.size(), run->trainer().session().threads(),
                  run->resumed() ? fmt::format(", resumed at step {}", run->trainer().state().steps).c_str() : "");
   }
-  Reporter reporter(o.common, "training");
+  TrainReporter reporter(o.common, "training");
   const auto start = std::chrono::steady_clock::now();
   std::optional<TrainView> view;
   if (o.watch && !o.common.quiet && !o.common.json && TrainView::possible()) {
@@ -174,7 +174,7 @@ Result<int> run_replay(const ReplayOptions& o) {
   watch_interrupts(nullptr);
   CommonOptions silent = o.common;
   silent.json = true;  // the bar alone
-  Reporter reporter(silent, "replaying");
+  TrainReporter reporter(silent, "replaying");
   const std::string record = std::filesystem::path(journal).replace_filename("dna.jsonl").string();
   const bool has_dna = is_file(record);
   DnaRecorder dna("");
