@@ -6,7 +6,8 @@ if(LOOM_TESTS)
   find_package(GTest REQUIRED)
   # Where tests find their files, in one object: every other object is the same in every checkout, so ccache shares it.
   # Its precompiled header is that of all tests.
-  add_library(loom_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/paths.cpp)
+  file(TOUCH ${CMAKE_BINARY_DIR}/header_of_tests.cpp)
+  add_library(loom_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/paths.cpp ${CMAKE_BINARY_DIR}/header_of_tests.cpp)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\";LOOM_BINARY_DIR=\"${CMAKE_BINARY_DIR}\"")
   target_include_directories(loom_test_support PUBLIC ${CMAKE_SOURCE_DIR}/tests)
