@@ -1,6 +1,7 @@
 #include "learning/tween/tween.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -139,10 +140,14 @@ Result<void> TweenSession::collect() {
         for (const std::size_t slot : layers_[found->second].weights) weights_[slot].is_shared = true;
     });
   }
-  for (WeightState& weight : weights_)
+  std::size_t most = 0;
+  for (WeightState& weight : weights_) {
     if (weight.is_shared) {
       LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
     }
+    if (weight.weight != nullptr) most = std::max(most, weight.weight->elements());
+  }
+  LOOM_TRY(norms_, Buffer::create(pieces_of(most) * sizeof(double)));
   return {};
 }
 
@@ -324,27 +329,23 @@ void TweenSession::finish_shared() {
 double TweenSession::update(WeightState& weight, const void* products, double factor) {
   if (error_) return 0;
   const Weight& w = *weight.weight;
-  const std::size_t n = w.elements(), pieces = (n + 1023) / 1024;
-  if (norms_.size() < 2 * pieces * sizeof(double)) {
-    auto norms = Buffer::create(2 * pieces * sizeof(double));
-    if (!norms) return error_ = Error{Code::OutOfMemory, "tween: no memory for an update"}, 0.0;
-    norms_ = std::move(*norms);
-  }
+  const std::size_t n = w.elements();
   if (weight.before.size() != 0) std::memcpy(weight.before.data(), weight.memory.data(), weight.memory.size());
   weight.touched = true;
-  auto *const norms = reinterpret_cast<double*>(norms_.data()), *const zeros = norms + pieces;
+  auto* const norms = reinterpret_cast<double*>(norms_.data());
   const auto run = [&]<class T, class G>(const T* from, const G* g) {
     T* const v = reinterpret_cast<T*>(weight.memory.data());
     const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
-    for_elements(work(), n, [&](std::size_t at, std::size_t count) {
-      for (std::size_t i = at; i < at + count; ++i)
+    std::atomic<bool> finite{true};
+    for_pieces(work(), n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i)
         v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
-      norms[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[at + i]) * static_cast<double>(v[at + i]); });
-      zeros[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>((from[at + i] + v[at + i]) * T{0}); });
+      norms[piece] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[first + i]) * static_cast<double>(v[first + i]); });
+      if (!all_finite<T>(count, [&](std::size_t i) { return from[first + i] + v[first + i]; })) finite.store(false, std::memory_order_relaxed);
     });
-    double squares = 0, zero = 0;
-    for (std::size_t piece = 0; piece < pieces; ++piece) squares += norms[piece], zero += zeros[piece];
-    if (zero != 0) error_ = Error{Code::NonFinite, "tween: " + velocities_[weight.velocity].path + ": the update is not finite"};
+    if (!finite.load()) error_ = Error{Code::NonFinite, "tween: " + velocities_[weight.velocity].path + ": the update is not finite"};
+    double squares = 0;
+    for (std::size_t piece = 0; piece < pieces_of(n); ++piece) squares += norms[piece];
     weight.commits = squares != 0;
     return std::sqrt(squares);
   };

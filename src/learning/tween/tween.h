@@ -6,7 +6,8 @@
 //   dtp        difference target propagation (Lee et al. 2015): gaps travel through learned feedback weights (tween_feedback.h)
 // Update of a weight (W-11): v = m v + (1 - m) r g, w += v, with g the mean product of the kind's rule, r = lr * depth * (0.5 + 0.5 budget);
 // nothing moves below the budget threshold. Shared weights sum what their uses give, later uses first, and move once (W-31).
-// Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16.
+// Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16; norms of updates f64
+// lanes16 by pieces of 1024, pieces ascending.
 
 #include <functional>
 #include <map>
@@ -213,7 +214,7 @@ class TweenSession {
   std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Buffer gap_memory_, norms_;                  // output gap; parts of the norm of a weight's move
+  Buffer gap_memory_, norms_;                  // output gap; of the norm of a weight's move, by piece
   std::vector<LayerState> layers_;
   std::map<const Layer*, std::size_t> layer_index_;
   std::vector<WeightState> weights_;           // by slot

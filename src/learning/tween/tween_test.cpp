@@ -3,6 +3,7 @@
 #include "learning/tween/tween_test.h"
 
 #include "backend/cpu/isa.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -309,6 +310,44 @@ TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
             EXPECT_EQ(bits, first) << static_cast<int>(isa) << " " << threads;
           }
       }
+}
+
+// Weights of 32 768 elements and more, whose updates and norms threads divide: several steps, since a velocity shows in the next one.
+TEST(Tween, N_01_W_11_W_41_large_weights_and_their_figures_are_the_same_for_every_number_of_threads) {
+  const struct {
+    std::vector<std::string> cells;
+    std::vector<std::size_t> input;
+  } nets[] = {
+      {{dense(784, 256, "relu"), dense(256, 128, "tanh"), dense(128, 10)}, {4, 784}},
+      {{R"({"type":"cnn2","input_channels":64,"filters":72,"kernel_size":3,"padding":1,"bias":true,"activation":"relu"})"}, {2, 64, 4, 4}},
+      {{R"({"type":"lstm","input_height":192,"output_height":192})"}, {2, 3, 192}},
+      {{R"({"type":"mha","d_model":192,"num_heads":3})"}, {2, 3, 192}},
+  };
+  for (const auto& net : nets)
+    for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+      SCOPED_TRACE(net.cells[0] + " " + mode);
+      TweenConfig config;
+      config.mode = mode;
+      const Shape in = Shape::create(net.input).value();
+      const std::vector<float> x = random_values("x", in.elements());
+      std::string first;
+      for (const int threads : {1, 2, 3, 7}) {
+        const ExpectDivided divided(threads);
+        Network network = network_of(net.cells, net.input);
+        const auto session = TweenSession::create(network, config, with(threads)).value();
+        std::string bits;
+        for (std::uint32_t step = 0; step < 4; ++step) {
+          const auto y = session->forward({x.data(), in}, at_step(step));
+          LOOM_OK(y);
+          const std::vector<float> target = random_values("t", y->shape.elements());
+          LOOM_OK(session->step({.values = {target.data(), y->shape}}, 0.01));
+          for (const TweenUse& use : session->uses()) bits += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
+        }
+        bits += hash_of(network);
+        if (first.empty()) first = bits;
+        EXPECT_EQ(bits, first) << threads;
+      }
+    }
 }
 
 }  // namespace
