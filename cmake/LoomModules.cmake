@@ -14,7 +14,7 @@ if(LOOM_TESTS)
   target_compile_options(loom_test_support PUBLIC -Wno-conversion)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
   target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
-    <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
+    <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   find_package(Threads REQUIRED)
