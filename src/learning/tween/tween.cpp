@@ -35,10 +35,18 @@ Result<void> check(const TweenConfig& c) {
                 {"momentum", c.momentum, 0, 1},                     {"activation_clamp", c.activation_clamp, 0, kMost},
                 {"budget_threshold", c.budget_threshold, 0, 1},     {"weight_threshold", c.weight_threshold, 0, kMost},
                 {"slope_step", c.slope_step, 0, kMost},             {"feedback_noise", c.feedback_noise, 0, kMost},
-                {"feedback_learning_rate", c.feedback_learning_rate, 0, kMost}, {"output_step", c.output_step, 0, kMost},
-                {"learning_rate", c.learning_rate, 0, kMost}};
+                {"feedback_learning_rate", c.feedback_learning_rate, 0, kMost}, {"output_step", c.output_step, 0, kMost}};
   for (const auto& range : ranges) LOOM_TRY_VOID(check_range("tween", range.key, range.value, range.low, range.high));
   return {};
+}
+
+// A layer and those inside it, with what the settings of all its containers say about training.
+void visit_trained(const std::string& path, Layer& layer, bool trainable, double scale,
+                   const std::function<void(const std::string&, Layer&, bool, double)>& visit) {
+  trainable = trainable && layer.common.trainable;
+  scale *= layer.common.learning_rate_scale;
+  visit(path, layer, trainable, scale);
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(below.empty() ? path : path + "." + below, child, trainable, scale, visit); });
 }
 
 }  // namespace
@@ -79,7 +87,7 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
-  inner.backward = true, inner.shared_gradients = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
+  inner.backward = true, inner.shared_gradients = true, inner.carries_targets = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
   if (!s->chain_) inner.tween = &s->rules_;
   if (s->dtp_) {
     if (config.recompute_every > 0) return fail(Code::Unsupported, "tween: dtp needs every activation: recompute_every 0");
@@ -118,8 +126,8 @@ Result<void> TweenSession::collect() {
     const Cell& cell = network_->cell(i);
     if (!cell.layer) continue;
     if (cell.runs()) executed_.push_back(cell.layer.get());
-    visit_layers(Network::path(i), *cell.layer, [&](const std::string& path, Layer& layer) {
-      LayerState state{path, {}, {}, &layer, layer.common.learning_rate_scale, layer.common.trainable};
+    visit_trained(Network::path(i), *cell.layer, true, 1, [&](const std::string& path, Layer& layer, bool trainable, double scale) {
+      LayerState state{path, {}, {}, &layer, scale, trainable};
       layer.visit_all_weights([&](Weight& w) {
         if (w.slot() >= weights_.size() || weights_[w.slot()].weight == nullptr || w.is_frozen()) return;
         state.weights.push_back(w.slot()), state.named.push_back(&w);
