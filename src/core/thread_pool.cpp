@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/divided_jobs.h"
 #include "core/fp_environment.h"
 
 #if !defined(__wasi__)
@@ -36,7 +37,11 @@ inline void relax() {
 constexpr int kSpins = 4000;        // about 50 us: longer than the gap between two ops of a token
 constexpr std::uint64_t kPartBits = 32;
 
+std::atomic<std::uint64_t> g_divided_jobs{0};
+
 }  // namespace
+
+std::uint64_t divided_jobs() { return g_divided_jobs.load(std::memory_order_relaxed); }
 
 // One job is published by bumping `ticket` (generation in the high half, next part in the low half): a worker that wakes late
 // finds the generation changed and cannot touch parts of a newer job with an older body.
@@ -130,6 +135,7 @@ void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
     for (std::size_t part = 0; part < parts; ++part) call(body, part, 0);
     return;
   }
+  g_divided_jobs.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t g = s.generation.load(std::memory_order_relaxed) + 1;
   // Close the old generation before its fields change: nobody can take a part while `ticket` names no published generation.
   s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits | 0xffffffffu, std::memory_order_release);

@@ -102,6 +102,7 @@ TEST(Loss, N_01_every_loss_gives_the_same_bits_with_any_number_of_threads) {
     const Loss loss = Loss::create({.name = name, .heads = {100, 33}}).value();
     Batch<float> a(Shape::of({150, 133}), seeded(150 * 133, 1), seeded(150 * 133, 2)), b = a;
     test::Machine one(1, 1 << 23), four(4, 1 << 23);
+    const test::ExpectDivided divided(4);
     EXPECT_EQ(loss.evaluate(one.exec, a.call())->value, loss.evaluate(four.exec, b.call())->value) << name;
     EXPECT_EQ(a.g, b.g) << name;
   }

@@ -130,6 +130,7 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_with_any_number_of_thre
   for (const std::string& name : kNames) {
     std::vector<float> result[2];
     for (const int threads : {1, 3}) {
+      const test::ExpectDivided divided(threads);
       test::Machine m(threads);
       Optimizer o = Optimizer::create({.name = name}).value();
       ASSERT_TRUE(o.prepare({{"w", n}}));

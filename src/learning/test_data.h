@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "learning/names.h"
 #include "ops/all.h"
+#include "support/divided.h"
 #include "support/paths.h"
 
 #if defined(__SSE2__)

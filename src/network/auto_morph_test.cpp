@@ -5,6 +5,7 @@
 #include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -99,6 +100,7 @@ TEST(AutoMorph, N_01_the_choice_does_not_depend_on_threads_or_instruction_sets) 
   ASSERT_TRUE(expected) << expected.error().message;
   for (const Isa isa : usable_isas())
     for (const int threads : {1, 3}) {
+      const test::ExpectDivided divided(threads);
       Network m = network();
       AutoMorphOptions o = at_most(2.0);
       o.threads = threads, o.isa = isa;

@@ -252,5 +252,63 @@ TEST(Gradients, G_22_every_activation_at_a_thousand_points) {
   }
 }
 
+// The straight-through rule, engine L-12: slope 1 where |x| < 1, else 0; with "ste" false 0 everywhere. Values by hand.
+TEST(Gradients, L_12_sign_and_step_take_the_straight_through_slope) {
+  const std::vector<float> x = {-2, -1.25f, -1, -0.96875f, -0.5f, 0, 0.5f, 0.96875f, 1, 1.25f, 2};
+  const std::vector<bool> inside = {false, false, false, true, true, true, true, true, false, false, false};
+  const Shape shape = Shape::of({1, x.size()});
+  std::vector<float> dy(x.size());
+  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i) - 4.5f;
+  for (const std::string activation : {"sign", "step"})
+    for (const std::string ste : {"", R"("ste":true,)", R"("ste":false,)"}) {
+      SCOPED_TRACE(activation + " " + ste);
+      const std::string spec = R"({"layers":[{"type":"activation",)" + ste + R"("activation":")" + activation + "\"}]}";
+      Network network = network_from_json(std::string_view(spec)).value().network;
+      ASSERT_TRUE(network.initialise());
+      ASSERT_TRUE(network.prepare(shape));
+      const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+      const ConstView y = session->forward({x.data(), shape}).value();
+      for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y.as()[i], x[i] >= 0 ? 1.0f : activation == "sign" ? -1.0f : 0.0f) << x[i];
+      const ConstView dx = session->backward({dy.data(), shape}).value();
+      for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(dx.as()[i], ste.find("false") == std::string::npos && inside[i] ? dy[i] : 0.0f) << x[i];
+    }
+}
+
+// In a dense cell of binary weights: the gradients of its master and its input pass the same window.
+TEST(Gradients, L_12_D_36_a_binary_cell_with_signs_has_the_gradients_of_its_window) {
+  const std::string spec = R"({"layers":[{"type":"dense","input_height":3,"output_height":2,"activation":"sign","bias":true,"dtype":"binary"}]})";
+  Network network = network_from_json(std::string_view(spec)).value().network;
+  ASSERT_TRUE(network.initialise());
+  ASSERT_TRUE(network.prepare(Shape::of({2, 3})));
+  std::vector<float> w(6);
+  network.visit_weights([&](const std::string&, Weight& weight, Layer&) {
+    const std::vector<float> values = weight.shape().rank() == 1 ? std::vector<float>{0.25f, 0.125f} : std::vector<float>{0.5f, -0.5f, 0.5f, -0.5f, -0.5f, 0.5f};
+    ASSERT_TRUE(weight.set(std::span<const float>(values)));
+    if (weight.shape().rank() == 2) weight.decode(0, 6, w.data());
+  });
+  const std::vector<float> x = {0.5f, -0.25f, 1, 2, -1, 0.5f}, dy = {1, -2, 3, 0.5f};
+  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  ASSERT_TRUE(session->forward({x.data(), Shape::of({2, 3})}));
+  const ConstView dx = session->backward({dy.data(), Shape::of({2, 2})}).value();
+  std::vector<float> g(4), dw(6), db(2), want(6);
+  std::size_t open = 0;
+  for (std::size_t r = 0; r < 2; ++r)
+    for (std::size_t o = 0; o < 2; ++o) {
+      float sum = o == 0 ? 0.25f : 0.125f;
+      for (std::size_t i = 0; i < 3; ++i) sum += w[o * 3 + i] * x[r * 3 + i];
+      g[r * 2 + o] = std::abs(sum) < 1 ? dy[r * 2 + o] : 0;
+      open += g[r * 2 + o] != 0;
+      db[o] += g[r * 2 + o];
+      for (std::size_t i = 0; i < 3; ++i) dw[o * 3 + i] += g[r * 2 + o] * x[r * 3 + i], want[r * 3 + i] += g[r * 2 + o] * w[o * 3 + i];
+    }
+  ASSERT_GT(open, 0u);
+  ASSERT_LT(open, 4u);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(dx.as()[i], want[i]) << i;
+  network.visit_weights([&](const std::string&, Weight& weight, Layer&) {
+    const float* const found = static_cast<const float*>(session->gradients().of(weight));
+    for (std::size_t i = 0; i < weight.elements(); ++i) EXPECT_EQ(found[i], (weight.shape().rank() == 1 ? db : dw)[i]) << i;
+  });
+}
+
 }  // namespace
 }  // namespace loom

@@ -9,6 +9,7 @@
 
 #include "network/spec.h"
 #include "ops/all.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -383,7 +384,8 @@ TEST(Metacognition, L_151_M_12_crowds_ask_once_and_commits_give_the_same_hash_in
   for (const std::string command : {R"("command":"reset")", R"("command":"rmsnorm")", R"("command":"swiglu")"}) {
     std::string expected;
     for (const int threads : {1, 2, 3, 7}) {
-      WatchedMesh w(command, 5, threads);
+      const test::ExpectDivided divided(threads);
+      WatchedMesh w(command, 8, threads);  // as many states as threads, or none of them is divided
       std::string all;
       for (int t = 0; t < 30; ++t) {
         w.tick();

@@ -26,6 +26,13 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
   return s;
 }
 
+// The session's own watch and one more, of which either may be absent.
+void NetworkSession::look(LayerWatch* other) {
+  LayerWatch* const own = options_.backward ? options_.watch : nullptr;
+  both_ = BothWatches(own, other);
+  pass_.watch = own == nullptr ? other : other == nullptr ? own : &both_;
+}
+
 // What hangs on the network's layers as its last prepare() left them.
 Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
@@ -45,9 +52,10 @@ Result<void> NetworkSession::adopt() {
     }
     LOOM_TRY_VOID(cut_segments());
     pass_.tape = &tape_;
-    pass_.watch = options_.watch, pass_.tween = options_.tween, pass_.targets = options_.targets;
+    pass_.tween = options_.tween, pass_.targets = options_.targets;
     pass_.gradients = &gradients_;
   }
+  look(watch_);
   pass_.statistics = &statistics_;
   cells_.assign(network.num_cell_sources(), {}), d_cells_.assign(network.num_cell_sources(), {});
   pass_.cells = cells_, pass_.d_cells = d_cells_;
@@ -284,7 +292,7 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   pass_.d_external = d_external;
   const FpEnvironment environment;
   const Exec now = exec();
-  if (watch_ != nullptr) watch_->begin(PassKind::Backward, pass_.step);
+  if (watch_ != nullptr) watch_->begin(options_.carries_targets ? PassKind::Tween : PassKind::Backward, pass_.step);
   const ConstView dx = run_backward(now, dy);
   pass_.d_external = nullptr;
   if (now.status) return tl::make_unexpected(*now.status);

@@ -23,9 +23,10 @@ struct NetworkSessionOptions {
   // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again (engine T-80). Not for
   // networks with feed links or skips between cells, stateful or metacognition layers: Unsupported.
   std::size_t checkpoint_every = 0;
-  LayerWatch* watch = nullptr;          // sees every layer of a forward that keeps, and of backward
+  LayerWatch* watch = nullptr;          // drives: sees every layer of a forward that keeps, and of backward, whoever else looks on
   const TweenRules* tween = nullptr;    // backward carries gaps
   TargetMap* targets = nullptr;
+  bool carries_targets = false;         // what backward carries are gaps of targets: observers are told so (PassKind::Tween)
 };
 
 // What one call brings along beside the input.
@@ -79,8 +80,12 @@ class NetworkSession {
   // What metacognition layers remember, by number in execution order.
   std::span<MetaState> metas() { return metas_; }
 
-  // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40). Null: nobody looks.
-  void observe(PassWatch* watch) { watch_ = watch, pass_.watch = watch; }
+  // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40), beside the session's own
+  // `watch`. Null: nobody looks.
+  void observe(PassWatch* watch) {
+    watch_ = watch;
+    look(watch);
+  }
   Gradients& gradients() { return gradients_; }
   Element element() const { return network_->settings.activations; }
   const Shape& output_shape() const { return output_; }
@@ -89,7 +94,7 @@ class NetworkSession {
   ThreadPool& pool() { return *pool_; }
   const KernelTable& kernels() const { return *kernels_; }
   // Sees every layer of the calls to come; null: the one of observe(). It must outlive them.
-  void watch(LayerWatch* watch) { pass_.watch = watch != nullptr ? watch : watch_; }
+  void watch(LayerWatch* watch) { look(watch != nullptr ? watch : watch_); }
   std::atomic<bool>& cancel() { return cancel_; }
   // For work between passes: the threads and kernels, with memory of one's own.
   Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, Activations::int16}; }
@@ -100,6 +105,7 @@ class NetworkSession {
  private:
   NetworkSession() = default;
   Exec exec() { return exec_with(arena_); }
+  void look(LayerWatch* other);
   Result<void> plan(const Shape& input);
   ConstView run_forward(const Exec& exec, const ConstView& x);
   Result<void> cut_segments();
@@ -128,6 +134,7 @@ class NetworkSession {
   std::vector<View> d_cells_;
   Pass pass_;
   PassWatch* watch_ = nullptr;
+  BothWatches both_;
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;

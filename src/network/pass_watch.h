@@ -1,16 +1,34 @@
 #pragma once
-// A watch that is told where in a run the layers it sees stand.
+// Watches of whole passes: one that is told where in a run the layers it sees stand, and two as one.
 
 #include "layers/layer.h"
 
 namespace loom {
 
-enum class PassKind : std::uint8_t { Forward, Backward, Tick };
+enum class PassKind : std::uint8_t { Forward, Backward, Tick, Tween };  // Tween: a backward pass that carries gaps of targets
 
 class PassWatch : public LayerWatch {
  public:
   // A pass begins; `step` is that of the call (PassExtras::step) or the ticks of the state so far.
   virtual void begin(PassKind kind, std::uint64_t step) = 0;
+};
+
+// What drives a network and who looks on see the same pass.
+class BothWatches final : public LayerWatch {
+ public:
+  BothWatches() = default;
+  BothWatches(LayerWatch* first, LayerWatch* second) : first_(first), second_(second) {}
+  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override {
+    for (LayerWatch* watch : {first_, second_})
+      if (watch != nullptr) watch->after_forward(layer, x, y);
+  }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) override {
+    for (LayerWatch* watch : {first_, second_})
+      if (watch != nullptr) watch->after_backward(layer, dy, dx);
+  }
+
+ private:
+  LayerWatch *first_ = nullptr, *second_ = nullptr;
 };
 
 }  // namespace loom

@@ -154,7 +154,7 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
     fill_zero(exec, d_sources_[k]);
     d_known_[sources * n + cell] = 1;
   }
-  if (watch_ != nullptr && way.carrier == nullptr) watch_->begin(PassKind::Backward, s.ticks_[index].step);
+  if (watch_ != nullptr) watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.ticks_[index].step);
   Pass pass;
   pass.recurrent = recurrent_, pass.metas = backward_metas_, pass.cells = skipped_, pass.d_cells = d_sources_;
   pass.training = s.ticks_[index].training, pass.seed = network_->settings.seed, pass.step = static_cast<std::uint32_t>(s.ticks_[index].step);
@@ -191,7 +191,8 @@ void StepMesh::backward_cell(const Exec& exec, Pass& pass, const std::byte* slot
   run_forward(*plan.cell.operation, exec, pass, x, exec.arena.view(plan.cell.output, element()));
   if (exec.status) return;
   const View dx = exec.arena.view(plan.cell.input, element());
-  if (way.carrier == nullptr) pass.watch = watch_;
+  BothWatches both(way.carrier, watch_);
+  pass.watch = way.carrier == nullptr ? watch_ : watch_ == nullptr ? static_cast<LayerWatch*>(way.carrier) : &both;
   run_backward(*plan.cell.operation, exec, pass, dy, dx);
   if (exec.status) return;
   const std::size_t sources = (way.one_tick ? back : back + 1) % 2 * cells_.size();

@@ -172,6 +172,5 @@ class StepMesh {
 };
 
 // M-13: the mission's names.
-using SystolicState = StepState;
 
 }  // namespace loom

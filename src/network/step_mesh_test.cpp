@@ -10,6 +10,7 @@
 #include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -280,6 +281,7 @@ TEST(StepMesh, M_07_G_78_the_same_bits_for_all_threads_and_targets_and_capture_n
   std::optional<Digest> expected;
   for (const Isa isa : usable_isas())
     for (const int threads : {1, 2, 3, 7, 8}) {
+      const test::ExpectDivided divided(threads);
       Stepped m(busy(), Shape::of({33, 24}), {.threads = threads, .isa = isa, .history_capacity = 8, .backward = true});
       m.set(seeded<float>("x", 33 * 24));
       m.step(threads == 8 && isa == best_isa() ? 1000 : 60, {.capture = true});

@@ -39,14 +39,14 @@ void ObserverHub::after_forward(const Layer& layer, const ConstView& /*x*/, cons
 }
 
 void ObserverHub::after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) {
-  if (active_ != 0) tell(layer, targets_ ? "tween" : "backward", dx.data != nullptr ? dx : dy);
+  if (active_ != 0) tell(layer, kind_ == PassKind::Tween ? "tween" : "backward", dx.data != nullptr ? dx : dy);
 }
 
 void ObserverHub::tell(const Layer& layer, std::string_view type, const ConstView& tensor) {
   const auto place = places_.find(&layer);
   if (place == places_.end() || tensor.data == nullptr) return;
   LayerEvent event;
-  event.mode = targets_ ? "tween" : kind_ == PassKind::Tick ? "step" : "plain";
+  event.mode = kind_ == PassKind::Tween ? "tween" : kind_ == PassKind::Tick ? "step" : "plain";
   event.type = type;
   event.index = place->second.cell, event.cell = network_->address_of(event.index);
   event.path = place->second.path, event.layer_type = layer.kind(), event.dtype = name(layer.common.encoding.dtype);

@@ -15,7 +15,7 @@ namespace loom {
 
 // What happened in one layer; views and texts are valid during the call.
 struct LayerEvent {
-  std::string_view mode;        // "plain", "step", "tween": what drives the network
+  std::string_view mode;        // "plain", "step", "tween": what drives the pass
   std::string_view type;        // "forward", "backward", "tick", "tween"
   Address cell;                 // of the grid cell that holds the operation; of a shared one, its owner
   std::size_t index = 0;        // flat
@@ -52,8 +52,6 @@ class ObserverHub final : public PassWatch {
   };
   // Observers that returned an error, in that order.
   const std::vector<Detached>& detached() const { return detached_; }
-  // What backward passes carry from now on: targets (engine section 7) instead of gradients.
-  void carries_targets(bool on) { targets_ = on; }
 
   void begin(PassKind kind, std::uint64_t step) override;
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override;
@@ -80,7 +78,6 @@ class ObserverHub final : public PassWatch {
   const KernelTable* kernels_ = nullptr;
   PassKind kind_ = PassKind::Forward;
   std::uint64_t step_ = 0;
-  bool targets_ = false;
 };
 
 }  // namespace loom

@@ -1,6 +1,7 @@
 #include "learning/tween/tween.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -34,10 +35,18 @@ Result<void> check(const TweenConfig& c) {
                 {"momentum", c.momentum, 0, 1},                     {"activation_clamp", c.activation_clamp, 0, kMost},
                 {"budget_threshold", c.budget_threshold, 0, 1},     {"weight_threshold", c.weight_threshold, 0, kMost},
                 {"slope_step", c.slope_step, 0, kMost},             {"feedback_noise", c.feedback_noise, 0, kMost},
-                {"feedback_learning_rate", c.feedback_learning_rate, 0, kMost}, {"output_step", c.output_step, 0, kMost},
-                {"learning_rate", c.learning_rate, 0, kMost}};
+                {"feedback_learning_rate", c.feedback_learning_rate, 0, kMost}, {"output_step", c.output_step, 0, kMost}};
   for (const auto& range : ranges) LOOM_TRY_VOID(check_range("tween", range.key, range.value, range.low, range.high));
   return {};
+}
+
+// A layer and those inside it, with what the settings of all its containers say about training.
+void visit_trained(const std::string& path, Layer& layer, bool trainable, double scale,
+                   const std::function<void(const std::string&, Layer&, bool, double)>& visit) {
+  trainable = trainable && layer.common.trainable;
+  scale *= layer.common.learning_rate_scale;
+  visit(path, layer, trainable, scale);
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(below.empty() ? path : path + "." + below, child, trainable, scale, visit); });
 }
 
 }  // namespace
@@ -78,7 +87,7 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
-  inner.backward = true, inner.shared_gradients = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
+  inner.backward = true, inner.shared_gradients = true, inner.carries_targets = true, inner.watch = s->watch_.get(), inner.checkpoint_every = config.recompute_every;
   if (!s->chain_) inner.tween = &s->rules_;
   if (s->dtp_) {
     if (config.recompute_every > 0) return fail(Code::Unsupported, "tween: dtp needs every activation: recompute_every 0");
@@ -117,8 +126,8 @@ Result<void> TweenSession::collect() {
     const Cell& cell = network_->cell(i);
     if (!cell.layer) continue;
     if (cell.runs()) executed_.push_back(cell.layer.get());
-    visit_layers(Network::path(i), *cell.layer, [&](const std::string& path, Layer& layer) {
-      LayerState state{path, {}, {}, &layer, layer.common.learning_rate_scale, layer.common.trainable};
+    visit_trained(Network::path(i), *cell.layer, true, 1, [&](const std::string& path, Layer& layer, bool trainable, double scale) {
+      LayerState state{path, {}, {}, &layer, scale, trainable};
       layer.visit_all_weights([&](Weight& w) {
         if (w.slot() >= weights_.size() || weights_[w.slot()].weight == nullptr || w.is_frozen()) return;
         state.weights.push_back(w.slot()), state.named.push_back(&w);
@@ -139,10 +148,14 @@ Result<void> TweenSession::collect() {
         for (const std::size_t slot : layers_[found->second].weights) weights_[slot].is_shared = true;
     });
   }
-  for (WeightState& weight : weights_)
+  std::size_t most = 0;
+  for (WeightState& weight : weights_) {
     if (weight.is_shared) {
       LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
     }
+    if (weight.weight != nullptr) most = std::max(most, weight.weight->elements());
+  }
+  LOOM_TRY(norms_, Buffer::create(pieces_of(most) * sizeof(double)));
   return {};
 }
 
@@ -324,27 +337,23 @@ void TweenSession::finish_shared() {
 double TweenSession::update(WeightState& weight, const void* products, double factor) {
   if (error_) return 0;
   const Weight& w = *weight.weight;
-  const std::size_t n = w.elements(), pieces = (n + 1023) / 1024;
-  if (norms_.size() < 2 * pieces * sizeof(double)) {
-    auto norms = Buffer::create(2 * pieces * sizeof(double));
-    if (!norms) return error_ = Error{Code::OutOfMemory, "tween: no memory for an update"}, 0.0;
-    norms_ = std::move(*norms);
-  }
+  const std::size_t n = w.elements();
   if (weight.before.size() != 0) std::memcpy(weight.before.data(), weight.memory.data(), weight.memory.size());
   weight.touched = true;
-  auto *const norms = reinterpret_cast<double*>(norms_.data()), *const zeros = norms + pieces;
+  auto* const norms = reinterpret_cast<double*>(norms_.data());
   const auto run = [&]<class T, class G>(const T* from, const G* g) {
     T* const v = reinterpret_cast<T*>(weight.memory.data());
     const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
-    for_elements(work(), n, [&](std::size_t at, std::size_t count) {
-      for (std::size_t i = at; i < at + count; ++i)
+    std::atomic<bool> finite{true};
+    for_pieces(work(), n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i)
         v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
-      norms[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[at + i]) * static_cast<double>(v[at + i]); });
-      zeros[at / 1024] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>((from[at + i] + v[at + i]) * T{0}); });
+      norms[piece] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[first + i]) * static_cast<double>(v[first + i]); });
+      if (!all_finite<T>(count, [&](std::size_t i) { return from[first + i] + v[first + i]; })) finite.store(false, std::memory_order_relaxed);
     });
-    double squares = 0, zero = 0;
-    for (std::size_t piece = 0; piece < pieces; ++piece) squares += norms[piece], zero += zeros[piece];
-    if (zero != 0) error_ = Error{Code::NonFinite, "tween: " + velocities_[weight.velocity].path + ": the update is not finite"};
+    if (!finite.load()) error_ = Error{Code::NonFinite, "tween: " + velocities_[weight.velocity].path + ": the update is not finite"};
+    double squares = 0;
+    for (std::size_t piece = 0; piece < pieces_of(n); ++piece) squares += norms[piece];
     weight.commits = squares != 0;
     return std::sqrt(squares);
   };

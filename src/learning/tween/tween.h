@@ -3,10 +3,11 @@
 // given a target for its output and moves its own weights towards it.
 //   chain      gaps travel by the derivatives; cells near the input take larger steps, cells whose output disagrees with its target none
 //   layerwise  gaps travel by the rules of the kinds (layers/tween.h): no derivative is taken
-//   dtp        difference target propagation (Lee et al. 2015): gaps travel through learned feedback weights (tween_feedback.h)
+//   dtp        gaps travel through feedback weights that learn the forward's transpose (tween_feedback.h), rules as layerwise
 // Update of a weight (W-11): v = m v + (1 - m) r g, w += v, with g the mean product of the kind's rule, r = lr * depth * (0.5 + 0.5 budget);
 // nothing moves below the budget threshold. Shared weights sum what their uses give, later uses first, and move once (W-31).
-// Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16.
+// Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16; norms of updates f64
+// lanes16 by pieces of 1024, pieces ascending.
 
 #include <functional>
 #include <map>
@@ -23,13 +24,12 @@
 
 namespace loom {
 
-// engine W-01, L-06, W-61.
+// engine W-01, L-06, W-61. Rates are arguments of steps and batches come from data, so neither is a setting here.
 struct TweenConfig {
-  std::size_t batch_size = 0;      // 0: that of the data; read by trainers
   bool use_chain_rule = true;      // the mode where `mode` is empty
   double gradient_scale = 0.1;     // chain: targets lie this far along the gradient
   double depth_scale_factor = 1.1; // rate per cell of distance from the output, at most 8 in all
-  double momentum = 0.9, learning_rate = 0.01;
+  double momentum = 0.9;
   double activation_clamp = 10;    // chain: of targets; else of gaps on their way down. 0: off
   double budget_threshold = 0.2, weight_threshold = 0.01;
   std::string estimate = "difference";  // or "average"
@@ -48,8 +48,8 @@ struct TweenConfig {
   OptimizerConfig optimizer;            // of both phases; its rate is the step's
 
   static void fields(auto& self, auto&& visit) {
-    visit("batch_size", self.batch_size), visit("use_chain_rule", self.use_chain_rule), visit("gradient_scale", self.gradient_scale);
-    visit("depth_scale_factor", self.depth_scale_factor), visit("momentum", self.momentum), visit("learning_rate", self.learning_rate);
+    visit("use_chain_rule", self.use_chain_rule), visit("gradient_scale", self.gradient_scale);
+    visit("depth_scale_factor", self.depth_scale_factor), visit("momentum", self.momentum);
     visit("activation_clamp", self.activation_clamp), visit("budget_threshold", self.budget_threshold);
     visit("weight_threshold", self.weight_threshold), visit("estimate", self.estimate), visit("mode", self.mode), visit("slope", self.slope);
     visit("slope_step", self.slope_step), visit("target_scale", self.target_scale), visit("depth_scale_layerwise", self.depth_scale_layerwise);
@@ -213,7 +213,7 @@ class TweenSession {
   std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Buffer gap_memory_, norms_;                  // output gap; parts of the norm of a weight's move
+  Buffer gap_memory_, norms_;                  // output gap; of the norm of a weight's move, by piece
   std::vector<LayerState> layers_;
   std::map<const Layer*, std::size_t> layer_index_;
   std::vector<WeightState> weights_;           // by slot

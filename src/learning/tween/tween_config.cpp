@@ -1,4 +1,5 @@
 #include "core/json.h"
+#include "core/nearest.h"
 #include "learning/tween/tween.h"
 
 namespace loom {
@@ -30,6 +31,13 @@ struct Reader {
   }
 };
 
+std::vector<std::string_view> keys() {
+  std::vector<std::string_view> names;
+  TweenConfig any;
+  TweenConfig::fields(any, [&](std::string_view name, const auto&) { names.push_back(name); });
+  return names;
+}
+
 }  // namespace
 
 Result<TweenConfig> tween_config_from_json(const Json& json) {
@@ -38,7 +46,8 @@ Result<TweenConfig> tween_config_from_json(const Json& json) {
   for (const auto& [key, value] : json.items()) {
     Reader reader{key, value};
     TweenConfig::fields(config, reader);
-    if (!reader.known) return fail(Code::UnknownKey, "tween: no setting is named \"{}\"", key.substr(0, 40));
+    if (key == "learning_rate" || key == "batch_size") return fail(Code::UnknownKey, "tween: {} is a key of the run, beside \"tween\"", key);
+    if (!reader.known) return fail(Code::UnknownKey, "tween: no setting is named \"{}\"; nearest: {}", printable(key), nearest_names(key, keys()));
     if (!reader.fits) return fail(Code::InvalidConfig, "tween: {} has a value of another type or range", key);
   }
   return config;

@@ -1,5 +1,6 @@
 #pragma once
-// Difference target propagation (Lee, Zhang, Fischer & Bengio 2015; engine 7.7) with feedback weights that learn the forward's transpose.
+// Feedback weights of mode dtp (engine 7.7): the form of difference target propagation (Lee, Zhang, Fischer & Bengio 2015) with a linear map
+// that learns the forward's transpose, not an inverse.
 // Every dense cell and convolution f(x) = act(W x + b) has a model of itself with weights V, c of its own, through which targets travel:
 // target of x = x + V^T e', e' the layer's gap by its slopes (docs/tween.md), W itself is not read. Meulemans et al. 2020 and Ernoult et al.
 // 2022 show that feedback whose Jacobian is the forward's transpose is what makes targets as good as gradients; where they descend a

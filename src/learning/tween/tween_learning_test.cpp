@@ -125,6 +125,41 @@ TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
     }
 }
 
+// The recurrent layer or the attention alone, with nothing behind it that could learn in its place. Targets are what another layer of the
+// kind makes of the same rows; with fixed routing (L-77) attention can follow it part of the way.
+TEST(Tween, G_73_L_64_L_65_L_77_a_layer_alone_learns_sequences) {
+  const struct {
+    std::string spec;
+    double bound;  // of the gap, as a share of the first
+  } kinds[] = {{R"({"type":"rnn","input_height":8,"output_height":8})", 0.5},
+               {R"({"type":"lstm","input_height":8,"output_height":8})", 0.5},
+               {R"({"type":"gru","input_height":8,"output_height":8})", 0.5},
+               {R"({"type":"mha","d_model":8,"num_heads":4,"num_kv_heads":2})", 0.5}};
+  for (const auto& kind : kinds)
+    for (const std::string mode : {"chain", "layerwise"}) {
+      SCOPED_TRACE(kind.spec + mode);
+      Network network = network_of({kind.spec}, {4, 9, 8}), teacher = network_of({kind.spec}, {4, 9, 8}, 9);
+      teacher.visit_weights([](const std::string& path, Weight& w, Layer&) {
+        const std::vector<float> v = random_values(path, w.elements(), 0.7);
+        ASSERT_TRUE(w.set(std::span<const float>(v)));
+      });
+      const std::vector<float> x = random_values("x", 288);
+      const Shape shape = Shape::of({4, 9, 8});
+      const auto taught = NetworkSession::create(teacher, on_threads(1)).value();
+      const ConstView target = taught->forward({x.data(), shape}).value();
+      TweenConfig config;
+      config.mode = mode;
+      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      double first = 0, last = 0;
+      for (int i = 0; i < 500; ++i) {
+        LOOM_OK(session->forward({x.data(), shape}));
+        LOOM_OK(session->step({.values = target}, 1));
+        (i == 0 ? first : last) = session->output_gap();
+      }
+      EXPECT_LT(last, kind.bound * first);
+    }
+}
+
 TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
   const std::string chain = R"({"type":"sequential","sequential_layers":[)" + dense(4, 6, "tanh") + "," + dense(6, 3) + "]}";
   for (const std::string mode : {"chain", "layerwise"}) {
@@ -406,9 +441,13 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
     }
 }
 
-// G-75: no setting is without effect.
+// G-75: no setting is without effect, read from JSON as a run's config is; recompute_every changes what a step takes, not what it gives.
 TEST(Tween, G_75_every_setting_changes_the_result) {
-  const auto run = [](auto&& change, const std::string& mode) {
+  struct Outcome {
+    std::string weights;
+    std::size_t bytes = 0;
+  };
+  const auto run = [](const Json& settings, const std::string& optimizer = "sgd") {
     Network network = network_of({dense(6, 8, "tanh"), dense(8, 8, "silu"), dense(8, 4)}, {5, 6});
     network.visit_weights([](const std::string& path, Weight& w, Layer&) {
       if (path != "layers.1.weight") return;
@@ -416,43 +455,94 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
       for (std::size_t i = 0; i < v.size(); i += 8) v[i] = 0.002f;  // a weak path
       ASSERT_TRUE(w.set(std::span<const float>(v)));
     });
-    TweenConfig config;
-    config.mode = mode;
-    change(config);
+    TweenConfig config = tween_config_from_json(settings).value();
+    config.optimizer.name = optimizer;
     const auto session = TweenSession::create(network, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 3);
-    std::string bits;
     for (std::uint32_t i = 0; i < 3; ++i) {
       EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
       EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.5));
     }
-    return hash_of(network);
+    return Outcome{hash_of(network), session->bytes()};
   };
-  const auto same = [](TweenConfig&) {};
+  // By key: values other than the default, each beside the mode that reads it.
+  const std::map<std::string, std::vector<std::pair<std::string, Json>>, std::less<>> changes = {
+      {"mode", {{"", "layerwise"}, {"", "dtp"}}},
+      {"use_chain_rule", {{"", false}}},
+      {"gradient_scale", {{"chain", 1}}},
+      {"depth_scale_factor", {{"chain", 1.5}}},
+      {"momentum", {{"chain", 0.5}, {"layerwise", 0.5}}},
+      {"activation_clamp", {{"chain", 0.05}, {"layerwise", 0.1}, {"dtp", 0.1}}},
+      {"budget_threshold", {{"chain", 1}, {"layerwise", 1}, {"dtp", 1}}},
+      {"weight_threshold", {{"layerwise", 0.5}}},
+      {"estimate", {{"layerwise", "average"}}},
+      {"slope", {{"layerwise", "sign"}, {"dtp", "sign"}}},
+      {"slope_step", {{"layerwise", 0.25}, {"dtp", 0.25}}},
+      {"target_scale", {{"layerwise", "weight_sum"}}},
+      {"depth_scale_layerwise", {{"layerwise", true}}},
+      {"recompute_every", {{"chain", 2}, {"layerwise", 1}}},
+      {"feedback_steps", {{"dtp", 2}}},
+      {"feedback_noise", {{"dtp", 0.5}}},
+      {"feedback_learning_rate", {{"dtp", 0.1}}},
+      {"output_step", {{"dtp", 1}}},
+  };
+  std::size_t known = 0;
+  TweenConfig any;
+  TweenConfig::fields(any, [&](std::string_view key, const auto&) {
+    ++known;
+    const auto change = changes.find(key);
+    ASSERT_NE(change, changes.end()) << "the setting " << key << " is not tested";
+    for (const auto& [mode, value] : change->second) {
+      Json settings = Json::object();
+      if (!mode.empty()) settings["mode"] = mode;
+      const Outcome plain = run(settings);
+      settings[std::string(key)] = value;
+      const Outcome other = run(settings);
+      if (key == "recompute_every") {
+        EXPECT_EQ(other.weights, plain.weights) << mode;
+        EXPECT_NE(other.bytes, plain.bytes) << mode;
+      } else {
+        EXPECT_NE(other.weights, plain.weights) << mode << " " << key;
+      }
+    }
+  });
+  EXPECT_EQ(known, changes.size());
+  const Json dtp = {{"mode", "dtp"}};
+  EXPECT_NE(run(dtp, "adam").weights, run(dtp).weights);
+}
+
+// What a container says about rates and training goes for all inside it, as in backprop.
+TEST(Tween, T_06_rates_and_trainable_of_containers_reach_their_children) {
   for (const std::string mode : {"chain", "layerwise", "dtp"}) {
-    const std::string plain = run(same, mode);
-    EXPECT_EQ(run(same, mode), plain);
-    const auto differs = [&](const char* what, auto&& change) { EXPECT_NE(run(change, mode), plain) << mode << " " << what; };
-    differs("budget_threshold", [](TweenConfig& c) { c.budget_threshold = 1; });
-    if (mode != "dtp") differs("momentum", [](TweenConfig& c) { c.momentum = 0.5; });
-    if (mode == "chain") {
-      differs("gradient_scale", [](TweenConfig& c) { c.gradient_scale = 1; });
-      differs("depth_scale_factor", [](TweenConfig& c) { c.depth_scale_factor = 1.5; });
-      differs("activation_clamp", [](TweenConfig& c) { c.activation_clamp = 0.05; });
-    } else if (mode == "layerwise") {
-      differs("activation_clamp", [](TweenConfig& c) { c.activation_clamp = 0.1; });
-      differs("weight_threshold", [](TweenConfig& c) { c.weight_threshold = 0.5; });
-      differs("estimate", [](TweenConfig& c) { c.estimate = "average"; });
-      differs("slope", [](TweenConfig& c) { c.slope = "sign"; });
-      differs("slope_step", [](TweenConfig& c) { c.slope_step = 0.25; });
-      differs("target_scale", [](TweenConfig& c) { c.target_scale = "weight_sum"; });
-      differs("depth_scale_layerwise", [](TweenConfig& c) { c.depth_scale_layerwise = true; });
-    } else {
-      differs("feedback_steps", [](TweenConfig& c) { c.feedback_steps = 2; });
-      differs("feedback_noise", [](TweenConfig& c) { c.feedback_noise = 0.5; });
-      differs("feedback_learning_rate", [](TweenConfig& c) { c.feedback_learning_rate = 0.1; });
-      differs("output_step", [](TweenConfig& c) { c.output_step = 1; });
-      differs("optimizer", [](TweenConfig& c) { c.optimizer.name = "adam"; });
+    const auto moves = [&](const std::string& outer, const std::string& inner) {
+      Network network = network_of({R"({"type":"sequential")" + outer + R"(,"sequential_layers":[{"type":"sequential")" + inner +
+                                        R"(,"sequential_layers":[)" + dense(5, 4, "tanh") + "]}]}",
+                                    dense(4, 3)},
+                                   {6, 5});
+      std::map<std::string, std::vector<float>> before;
+      network.visit_weights([&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
+      TweenConfig config;
+      config.mode = mode, config.budget_threshold = 0;
+      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const std::vector<float> x = random_values("x", 30), t = random_values("t", 18, 2);
+      EXPECT_TRUE(session->forward({x.data(), Shape::of({6, 5})}));
+      EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({6, 3})}}, 0.5));
+      std::map<std::string, double> out;  // how far each cell's weights went
+      network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+        for (std::size_t i = 0; i < w.elements(); ++i) out[path.substr(0, 8)] += std::fabs(static_cast<double>(w.master()[i] - before[path][i]));
+      });
+      return out;
+    };
+    SCOPED_TRACE(mode);
+    auto plain = moves("", "");
+    ASSERT_GT(plain["layers.0"], 0);
+    auto slow = moves(R"(,"learning_rate_scale":0.5)", R"(,"learning_rate_scale":0.25)");
+    EXPECT_NEAR(slow["layers.0"] / plain["layers.0"], 0.125, 1e-4);
+    EXPECT_EQ(slow["layers.1"], plain["layers.1"]);
+    for (const char* still : {R"(,"learning_rate_scale":0)", R"(,"trainable":false)"}) {
+      EXPECT_EQ(moves(still, "")["layers.0"], 0) << still;
+      EXPECT_EQ(moves("", still)["layers.0"], 0) << still;
+      EXPECT_EQ(moves(still, "")["layers.1"], plain["layers.1"]) << still;
     }
   }
 }

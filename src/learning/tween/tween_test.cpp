@@ -72,7 +72,14 @@ TEST(Tween, W_01_settings_from_json) {
   EXPECT_EQ(config->momentum, 0.5);
   EXPECT_EQ(config->recompute_every, 3u);
   EXPECT_FALSE(config->use_chain_rule);
-  EXPECT_EQ(tween_config_from_json(parse_json(R"({"momemtum":0.5})").value()).error().code, Code::UnknownKey);
+  const auto unknown = [](const char* json) { return tween_config_from_json(parse_json(json).value()).error(); };
+  EXPECT_EQ(unknown(R"({"momemtum":0.5})").code, Code::UnknownKey);
+  EXPECT_NE(unknown(R"({"momemtum":0.5})").message.find("nearest: momentum"), std::string::npos) << unknown(R"({"momemtum":0.5})").message;
+  for (const std::string key : {"learning_rate", "batch_size"}) {  // once parsed and never read
+    const Error error = unknown(fmt::format(R"({{"{}":7}})", key).c_str());
+    EXPECT_EQ(error.code, Code::UnknownKey);
+    EXPECT_EQ(error.message, "tween: " + key + " is a key of the run, beside \"tween\"");
+  }
   for (const char* bad : {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", R"({"mode":3})", "[]"})
     EXPECT_EQ(tween_config_from_json(parse_json(bad).value()).error().code, Code::InvalidConfig) << bad;
 }
@@ -309,6 +316,155 @@ TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
             EXPECT_EQ(bits, first) << static_cast<int>(isa) << " " << threads;
           }
       }
+}
+
+TEST(Tween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
+  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+    SCOPED_TRACE(mode);
+    const auto run = [&](auto&& between) {
+      Network network = network_of({dense(6, 8, "tanh"), R"({"type":"sequential","sequential_layers":[)" + dense(8, 8) + "]}", dense(8, 4)}, {5, 6});
+      TweenConfig config;
+      config.mode = mode;
+      const auto session = TweenSession::create(network, config, with(1)).value();
+      const std::vector<float> x = random_values("x", 30), t = random_values("t", 20);
+      const std::string fresh = hash_of(network);
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        between(session->session());
+        EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(step)));
+        EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.1));
+      }
+      EXPECT_NE(hash_of(network), fresh);
+      return hash_of(network);
+    };
+    const std::string alone = run([](NetworkSession&) {});
+    Onlooker observer, passing;
+    EXPECT_EQ(run([&](NetworkSession& session) { session.observe(&observer); }), alone);
+    EXPECT_EQ(observer.forwards, 3 * 4u);
+    EXPECT_EQ(observer.backwards, 3 * 4u);
+    ASSERT_EQ(observer.passes.size(), 6u);
+    EXPECT_EQ(observer.passes[0], PassKind::Forward);
+    EXPECT_EQ(observer.passes[1], PassKind::Tween);
+    // A watch that comes and goes leaves the session's own in place.
+    EXPECT_EQ(run([&](NetworkSession& session) {
+                session.watch(&passing);
+                session.watch(nullptr);
+              }),
+              alone);
+    EXPECT_EQ(passing.forwards, 0u);
+    // So does one that stays while the network's layers are looked up anew.
+    EXPECT_EQ(run([&](NetworkSession& session) { session.observe(nullptr); }), alone);
+  }
+}
+
+// The first step's velocities are (1 - momentum) r g with the bits of backprop's g, and the gap of the input is its dx.
+void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExtras& extras, const std::vector<float>& target) {
+  constexpr double kRate = 0.3;
+  const auto plain = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  TweenConfig config;
+  config.mode = "chain", config.budget_threshold = 0;
+  const auto session = TweenSession::create(network, config, with(1)).value();
+  const auto y = session->forward(x, extras);
+  LOOM_OK(y);
+  const Shape out = y->shape;
+  LOOM_OK(session->backward({.values = {target.data(), out}}));
+  LOOM_OK(plain->forward(x, extras));
+  const auto dx = plain->backward(session->gap_of(session->uses().size() - 1));
+  LOOM_OK(dx);
+  const std::size_t wide = dx->shape.elements();
+  EXPECT_TRUE(std::equal(dx->as(), dx->as() + wide, session->input_gap().as())) << "the gap of the input";
+  LOOM_OK(session->calculate_link_budgets());
+  LOOM_OK(session->apply(kRate));
+  std::map<std::string, const TweenUse*> uses;
+  for (const TweenUse& use : session->uses()) uses[*use.path] = &use;
+  EXPECT_EQ(uses.size(), session->uses().size());
+  std::map<std::string, ConstTensor> velocities;
+  for (const TweenVelocity& v : session->velocities()) velocities[v.path] = v.values;
+  network.visit_weights([&](const std::string& path, Weight& w, Layer& layer) {
+    const auto found = velocities.find(path);
+    if (found == velocities.end()) return;
+    const TweenUse& use = *uses.at(path.substr(0, path.size() - w.name().size() - 1));
+    double depth = 1;
+    for (std::size_t behind = use.cell + 1; behind < network.num_cells(); ++behind) depth *= 1.1;
+    const double rate = kRate * depth * (0.5 + 0.5 * use.budget) * layer.common.learning_rate_scale / static_cast<double>(out.rows());
+    const bool written = plain->gradients().written(w);
+    for (std::size_t i = 0; i < w.elements(); ++i) {
+      const float g = written ? static_cast<const float*>(plain->gradients().of(w))[i] : 0;
+      const float v = static_cast<float>(1 - 0.9) * (static_cast<float>(rate) * g);
+      ASSERT_EQ(found->second.as<float>()[i], v) << path << " " << i;
+    }
+  });
+}
+
+TEST(Tween, W_10_W_11_chain_mode_moves_every_kind_by_the_bits_of_backprop_times_its_rate) {
+  for (const GoldenLayer& c : golden_layers()) {
+    SCOPED_TRACE(c.name);
+    Network network = golden_network(c, DType::float32).value();
+    const Step step = golden_step(c, network).value();
+    expect_bits_of_backprop(network, {step.x.data(), step.shape}, extras_of(c), step.target);
+  }
+  Network deep = network_of({dense(5, 6, "tanh"), dense(6, 6, "silu"), dense(6, 6), dense(6, 3)}, {4, 5});
+  const std::vector<float> x = random_values("x", 20), t = random_values("t", 12);
+  expect_bits_of_backprop(deep, {x.data(), Shape::of({4, 5})}, {}, t);
+}
+
+// Dropout is a layer of fixed factors: a gap goes where the value came from, by the factor that it came by.
+TEST(Tween, L_112_a_gap_passes_dropout_by_the_factors_of_the_forward) {
+  for (const std::string mode : {"chain", "layerwise"}) {
+    Network network = network_of({R"({"type":"dropout","rate":0.4})"}, {8, 16});
+    TweenConfig config;
+    config.mode = mode;
+    const auto session = TweenSession::create(network, config, with(1)).value();
+    const std::vector<float> x = random_values("x", 128), t = random_values("t", 128);
+    const auto y = session->forward({x.data(), Shape::of({8, 16})}, at_step(3, true));
+    LOOM_OK(y);
+    const std::vector<float> out(y->as(), y->as() + 128);
+    LOOM_OK(session->step({.values = {t.data(), Shape::of({8, 16})}}, 0.1));
+    std::size_t dropped = 0;
+    for (std::size_t i = 0; i < 128; ++i) {
+      dropped += out[i] == 0;
+      EXPECT_NEAR(session->input_gap().as()[i], out[i] == 0 ? 0 : (t[i] - out[i]) / 0.6, 1e-6) << i;
+    }
+    EXPECT_GT(dropped, 30u);
+    EXPECT_LT(dropped, 75u);
+  }
+}
+
+// Weights of 32 768 elements and more, whose updates and norms threads divide: several steps, since a velocity shows in the next one.
+TEST(Tween, N_01_W_11_W_41_large_weights_and_their_figures_are_the_same_for_every_number_of_threads) {
+  const struct {
+    std::vector<std::string> cells;
+    std::vector<std::size_t> input;
+  } nets[] = {
+      {{dense(784, 256, "relu"), dense(256, 128, "tanh"), dense(128, 10)}, {4, 784}},
+      {{R"({"type":"cnn2","input_channels":64,"filters":72,"kernel_size":3,"padding":1,"bias":true,"activation":"relu"})"}, {2, 64, 4, 4}},
+      {{R"({"type":"lstm","input_height":192,"output_height":192})"}, {2, 3, 192}},
+      {{R"({"type":"mha","d_model":192,"num_heads":3})"}, {2, 3, 192}},
+  };
+  for (const auto& net : nets)
+    for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+      SCOPED_TRACE(net.cells[0] + " " + mode);
+      TweenConfig config;
+      config.mode = mode;
+      const Shape in = Shape::create(net.input).value();
+      const std::vector<float> x = random_values("x", in.elements());
+      std::string first;
+      for (const int threads : {1, 2, 3, 7}) {
+        const ExpectDivided divided(threads);
+        Network network = network_of(net.cells, net.input);
+        const auto session = TweenSession::create(network, config, with(threads)).value();
+        std::string bits;
+        for (std::uint32_t step = 0; step < 4; ++step) {
+          const auto y = session->forward({x.data(), in}, at_step(step));
+          LOOM_OK(y);
+          const std::vector<float> target = random_values("t", y->shape.elements());
+          LOOM_OK(session->step({.values = {target.data(), y->shape}}, 0.01));
+          for (const TweenUse& use : session->uses()) bits += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
+        }
+        bits += hash_of(network);
+        if (first.empty()) first = bits;
+        EXPECT_EQ(bits, first) << threads;
+      }
+    }
 }
 
 }  // namespace

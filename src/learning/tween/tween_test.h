@@ -10,6 +10,7 @@
 #include "learning/tween/tween.h"
 #include "network/golden.h"
 #include "network/spec.h"
+#include "support/divided.h"
 
 namespace loom::test {
 
@@ -56,6 +57,16 @@ inline PassExtras at_step(std::uint32_t step, bool training = false) {
   extras.step = step, extras.training = training;
   return extras;
 }
+
+// Counts what it is shown.
+class Onlooker final : public PassWatch {
+ public:
+  std::vector<PassKind> passes;
+  std::size_t forwards = 0, backwards = 0;
+  void begin(PassKind kind, std::uint64_t /*step*/) override { passes.push_back(kind); }
+  void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { ++forwards; }
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { ++backwards; }
+};
 
 inline TweenConfig layerwise() {
   TweenConfig c;

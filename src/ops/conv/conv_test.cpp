@@ -9,6 +9,7 @@
 #include "ops/all.h"
 #include "ops/gemm/gemm.h"
 #include "simd/simd64.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -18,6 +19,7 @@ struct Shapes {
   ConvGeometry geometry;
   ConvSizes sizes;
   ConvGeometry::Axes crop{0, 0, 0};  // off the end
+  bool divides = false;              // large enough for several threads
 };
 
 const std::vector<Shapes>& shapes() {
@@ -38,6 +40,8 @@ const std::vector<Shapes>& shapes() {
       {"transposed", {{1, 4, 9}, {1, 3, 4}, {1, 2, 3}, {0, 1, 0}, {1, 1, 1}, {0, 1, 2}, true}, {2, 2, 3, 5}},
       {"transposed, dilation", {{2, 3, 5}, {2, 3, 3}, {1, 1, 2}, {1, 3, 0}, {1, 2, 3}, {0, 0, 1}, true}, {2, 1, 7, 4}},
       {"cropped", {{1, 6, 19}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}}, {2, 1, 3, 4}, {0, 1, 2}},
+      {"shared out", {{1, 22, 25}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}}, {5, 1, 14, 19}, {0, 0, 0}, true},
+      {"transposed, shared out", {{1, 12, 13}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}, {0, 1, 1}, true}, {5, 2, 7, 9}, {0, 0, 0}, true},
   };
   return all;
 }
@@ -229,6 +233,7 @@ TEST(Conv, N_04_N_05_every_path_has_the_bits_of_its_definition) {
     for (const Isa isa : usable_isas())
       for (const int threads : {1, 3}) {
         SCOPED_TRACE(fmt::format("{}, {}, {} threads", s.name, name(isa), threads));
+        const test::ExpectDivided divided(s.divides ? threads : 1);
         Runner<float>(s, isa, threads).check();
         Runner<double>(s, isa, threads).check();
       }

@@ -44,36 +44,22 @@ void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z
   });
 }
 
-namespace {
-
-// f(group, first, count) over pieces of the elements of a tensor; the last two count from the tensor's begin.
-template <class F>
-void each_group(const Exec& exec, std::size_t groups, std::size_t width, F&& f) {
-  constexpr std::size_t kPiece = 1024;
-  const std::size_t pieces = (width + kPiece - 1) / kPiece;
-  for_ranges(exec, groups * pieces, width < kPiece ? width : kPiece, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t at = i % pieces * kPiece;
-      f(i / pieces, i / pieces * width + at, width - at < kPiece ? width - at : kPiece);
-    }
-  });
-}
-
-}  // namespace
-
 void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y) {
   const std::size_t width = y.rows * y.cols / p.rows;
   with_element(y.element, [&]<class T>() {
     const T* const* b = reinterpret_cast<const T* const*>(branches);
-    each_group(exec, p.rows, width,
-               [&](std::size_t g, std::size_t first, std::size_t n) { exec.kernels.mix.of<T>().mix(p.row<T>(g), b, p.cols, first, n, y.as<T>()); });
+    for_pieces(exec, p.rows, width, [&](std::size_t g, std::size_t, std::size_t first, std::size_t n) {
+      exec.kernels.mix.of<T>().mix(p.row<T>(g), b, p.cols, g * width + first, n, y.as<T>());
+    });
   });
 }
 
 void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTensor dy, Tensor d) {
+  const std::size_t width = d.rows * d.cols / p.rows;
   with_element(d.element, [&]<class T>() {
-    each_group(exec, p.rows, d.rows * d.cols / p.rows, [&](std::size_t g, std::size_t first, std::size_t n) {
+    for_pieces(exec, p.rows, width, [&](std::size_t g, std::size_t, std::size_t at, std::size_t n) {
       const T weight = p.row<T>(g)[branch];
+      const std::size_t first = g * width + at;
       if (weight == 0)  // the branch was left out, whatever dy holds
         std::memset(d.as<T>() + first, 0, n * sizeof(T));
       else
