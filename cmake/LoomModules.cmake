@@ -7,12 +7,13 @@ if(LOOM_TESTS)
   # Where tests find their files, in one object: every other object is the same in every checkout, so ccache shares it.
   # Its precompiled header is that of all tests.
   add_library(loom_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/paths.cpp)
-  target_compile_definitions(loom_test_support PRIVATE LOOM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LOOM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\";LOOM_BINARY_DIR=\"${CMAKE_BINARY_DIR}\"")
   target_include_directories(loom_test_support PUBLIC ${CMAKE_SOURCE_DIR}/tests)
   target_compile_options(loom_test_support PUBLIC -Wno-conversion)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
   target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
-    <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
+    <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   find_package(Threads REQUIRED)
