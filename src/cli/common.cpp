@@ -50,6 +50,12 @@ CLI::Validator whole_number() {
   return CLI::Validator(check, "", "whole number");
 }
 
+void add_max_memory(CLI::App& app, CommonOptions& options) {
+  app.add_option("--max-memory", options.max_memory, "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("4G");
+}
+
 int report(const Error& error) {
   std::string line = error.message;   // file names may hold anything
   for (char& c : line)
