@@ -1,5 +1,5 @@
 # One folder, one library. File names say what a file is: *_test.cpp tests, *_fuzz.cpp libFuzzer targets, *_cpu.cpp kernels that
-# are compiled once per SIMD target; everything else is the library.
+# are compiled once per SIMD target, in modules that say KERNELS; everything else is the library.
 
 if(LOOM_TESTS)
   enable_testing()
@@ -57,6 +57,9 @@ function(loom_module name)
   list(FILTER sources EXCLUDE REGEX "_cpu\\.cpp$")
   list(FILTER kernels INCLUDE REGEX "_cpu\\.cpp$")
   list(TRANSFORM M_DEPENDS PREPEND loom_)
+  if(kernels AND NOT M_KERNELS)
+    message(FATAL_ERROR "loom_${name} has no KERNELS, yet *_cpu.cpp would be compiled once per SIMD target: ${kernels}")
+  endif()
   if(sources OR kernels)
     add_library(loom_${name} STATIC ${sources})
     target_link_libraries(loom_${name} PRIVATE loom_engine_flags PUBLIC ${M_DEPENDS} loom_flags)

@@ -62,6 +62,13 @@ CLI::Validator dtype_name() {
 
 void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n", terminal_text(text).c_str()); }
 
+
+void add_max_memory(CLI::App& app, CommonOptions& options) {
+  app.add_option("--max-memory", options.max_memory, "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("4G");
+}
+
 int report(const Error& error) {
   std::fprintf(stderr, "loom: %s\n", terminal_text(error.message).c_str());
   switch (error.code) {

@@ -22,12 +22,16 @@ struct CommonOptions {
   std::size_t context = 0;
   std::string dtype;
   std::vector<std::string> adapters;
+  std::uint64_t max_memory = std::uint64_t{4} << 30;  // of commands that look at networks by other people
   bool quiet = false;
   bool json = false;
 };
 
 // Adds -t, --isa, --quiet and, for commands that run a model, --ctx and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
+
+// --max-memory: what the weights that a spec asks for, and one call, may take.
+void add_max_memory(CLI::App& app, CommonOptions& options);
 
 // Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
 CLI::Validator whole_number();

@@ -21,7 +21,7 @@ struct DnaFlags {
 };
 
 Result<Dna> dna_of_file(const std::string& path, const DnaFlags& o) {
-  LOOM_TRY(const SpecResult loaded, load_network(path, {.strict = !o.lenient}));
+  LOOM_TRY(const SpecResult loaded, load_network(path, {.strict = !o.lenient, .max_bytes = o.common.max_memory}));
   auto dna = extract_dna(loaded.network, {.nested = o.nested});
   if (!dna) return at(path, std::move(dna).error());
   return dna;

@@ -84,7 +84,7 @@ Result<int> run_inspect(const InspectOptions& o) {
 
 // A network of any layers: bytes per layer and type, as they lie in memory.
 Result<int> inspect_network(const InspectOptions& o) {
-  LOOM_TRY(SpecResult loaded, load_network(o.model, {.strict = false}));
+  LOOM_TRY(SpecResult loaded, load_network(o.model, {.strict = false, .initialise = false}));
   Network& network = loaded.network;
   network.release_masters();
   const std::vector<LayerRow> rows = layer_rows(network);

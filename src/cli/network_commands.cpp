@@ -19,18 +19,23 @@
 namespace loom::cli {
 namespace {
 
-Result<Network> open_network(const std::string& path, bool lenient, bool quiet) {
-  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient}));
-  if (!quiet)
+Result<Network> open_network(const std::string& path, bool lenient, const CommonOptions& common) {
+  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient, .max_bytes = common.max_memory}));
+  if (!common.quiet)
     for (const std::string& warning : loaded.warnings) warn(warning);
   return std::move(loaded.network);
 }
 
 // Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
-Result<Input> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed) {
+Result<Input> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed, std::uint64_t max_bytes) {
   if (!network.settings.input_shape) return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
   Input input{{}, Network::with_batch(*network.settings.input_shape, batch)};
+  constexpr std::size_t kBytes = sizeof(double) + sizeof(float);  // as drawn, and as most networks take it
+  if (input.shape.elements() > max_bytes / kBytes)
+    return fail(Code::OutOfMemory, "input_shape: a batch {} takes {:.1f} GB, at most {:.1f} GB are allowed", input.shape.text(),
+                static_cast<double>(input.shape.elements()) * kBytes / 1e9, static_cast<double>(max_bytes) / 1e9);
   const RandomStream stream{seed, RandomDomain::Noise, 0, random_site("input")};
+  input.values.reserve(input.shape.elements());
   for (std::size_t i = 0; i < input.shape.elements(); ++i) input.values.push_back(static_cast<double>(stream.uniform(i)));
   return input;
 }
@@ -75,13 +80,13 @@ struct RunOptions {
 
 Result<int> run_network(const RunOptions& o) {
   if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::json_list, o.overwrite));
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
-  LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed) : read_tensor(o.input));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
+  LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
   if (o.input.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
   LOOM_TRY_VOID(network.prepare(input.shape));
   NetworkSessionOptions options;
-  options.threads = o.common.threads;
+  options.threads = o.common.threads, options.max_bytes = o.common.max_memory;
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
@@ -121,19 +126,36 @@ Result<int> run_network(const RunOptions& o) {
 struct MorphOptions {
   CommonOptions common;
   std::string network, output, dtype;
+  std::vector<std::string> cells;
   bool keep_master = false, lenient = false, overwrite = false;
   AutoMorphFlags automatic;
 };
 
 Result<int> run_auto_morph(const MorphOptions& o) {
+  if (!o.cells.empty()) return fail(Code::InvalidArgument, "--auto chooses a type for every layer: --cell cannot stand beside it");
   if (!o.dtype.empty())
     return fail(Code::InvalidArgument, "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
   print_report(report, o.output, to_hex(root), o.common);
   return kOk;
+}
+
+// "z,y,x,l", or a path as inspect prints it.
+Result<std::string> path_of(const Network& network, const std::string& text) {
+  if (text.find_first_not_of("0123456789,") != text.npos) return text;
+  std::array<std::size_t, 4> a{};
+  std::size_t axis = 0, digits = 0;
+  for (const char c : text) {
+    axis += c == ',', digits += c != ',';
+    if (axis >= a.size() || digits > 32) break;
+    if (c != ',') a[axis] = std::min<std::size_t>(a[axis] * 10 + static_cast<std::size_t>(c - '0'), 1 << 20);
+  }
+  if (axis != 3) return fail(Code::InvalidArgument, "--cell \"{}\": an address z,y,x,l or a layer's path expected", text.substr(0, 40));
+  LOOM_TRY(const std::size_t index, network.index_of({a[0], a[1], a[2], a[3]}));
+  return Network::path(index);
 }
 
 Result<int> run_morph(const MorphOptions& o) {
@@ -142,9 +164,15 @@ Result<int> run_morph(const MorphOptions& o) {
   if (o.automatic.given()) return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
   if (o.dtype.empty()) return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common.quiet));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   const std::size_t before = network.resident_bytes();
-  LOOM_TRY_VOID(network.morph_all(dtype));
+  for (const std::string& cell : o.cells) {
+    LOOM_TRY(const std::string path, path_of(network, cell));
+    LOOM_TRY_VOID(network.morph(path, dtype));
+  }
+  if (o.cells.empty()) {
+    LOOM_TRY_VOID(network.morph_all(dtype));
+  }
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
   if (o.common.json) {
@@ -168,8 +196,8 @@ struct DiffOptions {
 
 // One line per weight of either network; status 1 when they differ, as diff(1).
 Result<int> run_diff(const DiffOptions& o) {
-  LOOM_TRY(const Network a, open_network(o.a, o.lenient, o.common.quiet));
-  LOOM_TRY(const Network b, open_network(o.b, o.lenient, o.common.quiet));
+  LOOM_TRY(const Network a, open_network(o.a, o.lenient, o.common));
+  LOOM_TRY(const Network b, open_network(o.b, o.lenient, o.common));
   const std::vector<WeightDifference> rows = compare_weights(a, b);
   bool same = network_to_json(a) == network_to_json(b);
   Json list = Json::array();
@@ -198,6 +226,7 @@ Run run_command(CLI::App& app) {
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_max_memory(app, o->common);
   add_common(app, o->common, false);
   return [o] { return finish(run_network(*o)); };
 }
@@ -207,11 +236,13 @@ Run morph_command(CLI::App& app) {
   app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(dtype_name());
+  app.add_option("--cell", o->cells, "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated");
   add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_max_memory(app, o->common);
   add_common(app, o->common, false);
   return [o] { return finish(run_morph(*o)); };
 }
@@ -222,6 +253,7 @@ Run diff_command(CLI::App& app) {
   app.add_option("B", o->b, "The other")->required();
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_max_memory(app, o->common);
   add_common(app, o->common, false);
   return [o] { return finish(run_diff(*o)); };
 }

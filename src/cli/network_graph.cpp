@@ -50,7 +50,9 @@ struct Node {
 };
 
 Node node_of(Layer& layer, const std::string& role) {
-  Node node{role + std::string(layer.kind()), {}, {}, layer.common.is_disabled, layer.as_link(), {}};
+  const Link* const link = layer.as_link();
+  const Layer& shown = link != nullptr && link->own() != nullptr ? *link->own() : layer;
+  Node node{role + std::string(shown.kind()), {}, {}, layer.common.is_disabled, link, {}};
   const Json settings = layer_to_json(layer);
   if (const Json* mode = find(settings, "combine_mode")) node.label += " " + *as_string(*mode);
   if (find(settings, "residual") != nullptr) node.label += " + input";
@@ -207,10 +209,11 @@ Run graph_command(CLI::App& app) {
   add_common(app, o->common, false);
   return [o]() -> int {
     if (auto free = check_output(o->output, OutputKind::svg, o->overwrite); !free) return report(free.error());
-    const auto loaded = load_network(o->network);
+    auto loaded = load_network(o->network, {.initialise = false});
     if (!loaded) return report(loaded.error());
     if (loaded->network.num_cells() > 4096)
       return report({Code::LimitExceeded, fmt::format("{} cells are too many for a picture, at most 4096 are drawn", loaded->network.num_cells())});
+    loaded->network.release_masters();  // the picture tells packed bytes
     const std::string svg = network_svg(loaded->network);
     if (o->output.empty()) {
       std::fwrite(svg.data(), 1, svg.size(), stdout);

@@ -56,6 +56,32 @@ TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_js
   }
 }
 
+// Links of every mode, a skip to a cell, a gate and a tie come back from both formats with the outputs they had.
+TEST(NetworkFile, V_26_G_08_G_15_F_04_links_gates_and_ties_come_back) {
+  const std::string spec = R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":7,"seed":7,"input_shape":[8],"layers":[
+    {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":8,"output_height":8,"activation":"tanh","dtype":"int8"},
+    {"z":0,"y":0,"x":0,"l":1,"type":"dense","input_height":8,"output_height":8,"is_disabled":true,"name":"store"},
+    {"z":0,"y":0,"x":0,"l":2,"is_remote_link":true,"target_l":1,"link_mode":"share"},
+    {"z":0,"y":0,"x":0,"l":3,"type":"dense","input_height":16,"output_height":8,"is_remote_link":true,"target_l":0,"link_mode":"feed","link_merge":"concat"},
+    {"z":0,"y":0,"x":0,"l":4,"type":"residual","skip_from":[0,0,0,2]},
+    {"z":0,"y":0,"x":0,"l":5,"type":"parallel","combine_mode":"filter","top_k":1,"gate_temperature":0.7,"gate_scope":"sample",
+      "filter_gate":{"type":"dense","input_height":8,"output_height":2},"parallel_branches":[
+      {"type":"dense","input_height":8,"output_height":8,"dtype":"ternary"},
+      {"is_remote_link":true,"target_l":1}]},
+    {"z":0,"y":0,"x":0,"l":6,"is_remote_link":true,"target_l":3,"link_mode":"feed","link_merge":"add"}]})";
+  auto made = network_from_json(spec);
+  ASSERT_TRUE(made) << made.error().message;
+  const std::vector<float> expected = output_of(made->network);
+  const auto check = [&](Result<SpecResult> loaded) {
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(dump_json(network_to_json(loaded->network)), dump_json(network_to_json(made->network)));
+    EXPECT_EQ(output_of(loaded->network), expected);
+  };
+  check(network_from_entity(network_to_entity(made->network).value()));
+  check(network_from_json(network_to_checkpoint(made->network).value()));
+  check(network_from_json(network_to_json(made->network)));
+}
+
 TEST(NetworkFile, D_21_D_23_morph_leaves_the_master_and_release_decodes_it) {
   auto made = network_from_json(spec_of("float32"));
   ASSERT_TRUE(made);

@@ -47,11 +47,12 @@ Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t ch
 
 namespace {
 
-// Keys name height, width, depth; axes stand as L, HW or DHW. A length is a height, or a width where no height is given.
+// Keys name height, width, depth; axes stand as L, HW or DHW. A length is a height, or a width where no height is given; a width or depth
+// that is not given is the height (engine J-17).
 std::array<std::size_t, 3> by_axis(const std::array<std::size_t, 3>& declared, std::size_t axes) {
-  if (axes == 3) return {declared[2], declared[0], declared[1]};
-  if (axes == 2) return {0, declared[0], declared[1]};
-  return {0, 0, declared[0] != 0 ? declared[0] : declared[1]};
+  const auto [height, width, depth] = declared;
+  if (axes == 1) return {0, 0, height != 0 ? height : width};
+  return {axes == 3 ? (depth != 0 ? depth : height) : 0, height, width != 0 ? width : height};
 }
 
 }  // namespace

@@ -465,8 +465,40 @@ const T* Weight::values(const Exec& exec) const {
 template const float* Weight::values<float>(const Exec&) const;
 template const double* Weight::values<double>(const Exec&) const;
 
+namespace {
+
+std::size_t bytes_of_panels(const PanelLayout& layout, std::size_t rows, std::size_t cols) {
+  const std::size_t panels = (rows + kPanelRows - 1) / kPanelRows;
+  const bool is_wide = layout.kind == PanelKind::Wide16 || layout.kind == PanelKind::Wide32 || layout.kind == PanelKind::Wide64;
+  const std::size_t factors = layout.has_row_scales() ? (layout.has_zeros ? 2 : 1) * (is_wide ? 8 : 4) : 0;
+  return panels * (layout.panel_bytes(cols) + kPanelRows * factors);
+}
+
+// What a version of this weight will take.
+std::size_t bytes_to_come(const Weight& w) {
+  const Encoding& e = w.encoding();
+  if (w.role() != WeightRole::Matrix && e.dtype == DType::float64) return w.elements() * sizeof(double);
+  const bool is_plain = e.dtype == DType::float32 || (w.role() != WeightRole::Matrix && w.role() != WeightRole::TypedVector);
+  std::size_t bytes = w.role() != WeightRole::Matrix ? w.elements() * sizeof(float) : 0;  // vectors are kept decoded
+  const bool decodes = w.role() == WeightRole::Matrix && e.activation_quant == ActivationQuant::None && e.dtype != DType::float64 && !is_plain;
+  if (w.role() == WeightRole::Matrix) {
+    const PanelLayout layout = decodes ? panel_layout(DType::float32) : panel_layout(e.dtype, e.span);
+    bytes += w.parts() * bytes_of_panels(layout, w.rows() / w.parts(), w.cols());
+  }
+  if (decodes || (w.role() == WeightRole::TypedVector && !is_plain)) {  // and their codes beside
+    QuantizedMatrix q;
+    q.dtype = e.dtype, q.rows = w.rows(), q.cols = w.cols(), q.span = resolved(e.dtype, w.role() == WeightRole::Matrix ? e.span : ScaleSpan{Granularity::Tensor});
+    const bool is_scaled = e.dtype != DType::float16 && e.dtype != DType::bfloat16;
+    bytes += w.elements() * q.code_bytes() + (is_scaled ? std::max<std::size_t>(1, q.rows * q.spans_per_row()) * sizeof(double) : 0);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::size_t Weight::resident_bytes() const {
   if (tied_ != nullptr) return 0;
+  if (!has_value()) return bytes_to_come(*this);
   std::size_t bytes = master_.size() * sizeof(float) + master64_.size() * sizeof(double);
   for (const auto& version : versions_) {
     bytes += version->decoded.size() * sizeof(float) + version->decoded64.size() * sizeof(double);

@@ -8,10 +8,9 @@ namespace loom {
 namespace {
 
 template <class T>
-Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, bool backward, int threads, std::optional<Isa> isa) {
+Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span<const float> input, bool backward, int threads, std::optional<Isa> isa) {
   LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, backward}));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
-  const std::vector<float> input = golden_input(c);
   const std::vector<T> x(input.begin(), input.end());
   PassExtras extras;
   extras.training = c.training, extras.step = 3;
@@ -29,10 +28,18 @@ Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, bool back
 }  // namespace
 
 Result<GoldenRun> run_golden(const GoldenLayer& c, const Network& network, bool backward, int threads, std::optional<Isa> isa) {
-  return run_in<float>(c, network, backward, threads, isa);
+  return run_in<float>(c, network, golden_input(c), backward, threads, isa);
+}
+
+Result<GoldenRun> run_golden(const GoldenLayer& c, const Network& network, std::span<const float> input) {
+  return run_in<float>(c, network, input, false, 1, std::nullopt);
 }
 
 Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network, bool backward) {
+  return run_golden_exact(c, network, golden_input(c), backward);
+}
+
+Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network, std::span<const float> input, bool backward) {
   LOOM_TRY(Network exact, golden_network(c, DType::float64));
   exact.settings.activations = Element::f64;
   std::vector<std::vector<double>> decoded;
@@ -48,7 +55,7 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
   if (error) return tl::make_unexpected(*std::move(error));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
   LOOM_TRY_VOID(exact.prepare(shape));
-  return run_in<double>(c, exact, backward, 1, std::nullopt);
+  return run_in<double>(c, exact, input, backward, 1, std::nullopt);
 }
 
 double parity_bound(const GoldenLayer& c, DType dtype) { return c.typed && info(dtype).compute == ComputeClass::Int ? 6e-2 : 2e-5; }

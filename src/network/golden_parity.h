@@ -18,6 +18,9 @@ Result<GoldenRun> run_golden(const GoldenLayer& layer, const Network& network, b
 
 // The same in f64, on the values that the weights of `network` stand for.
 Result<GoldenRun> run_golden_exact(const GoldenLayer& layer, const Network& network, bool backward);
+// Both for an input of one's own instead of golden_input().
+Result<GoldenRun> run_golden(const GoldenLayer& layer, const Network& network, std::span<const float> input);
+Result<GoldenRun> run_golden_exact(const GoldenLayer& layer, const Network& network, std::span<const float> input, bool backward = false);
 
 // Of the largest value: float and wide types differ from f64 by the rounding of sums; the INT types round inputs to 8 bits first, and a
 // recurrent kind or attention amplifies that.

@@ -45,15 +45,15 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
   for (const Network* network : networks) {
     LOOM_TRY(const Layer* layer, first_cell(*network));
     LOOM_TRY(LayerPtr copy, copy_of(*layer));
-    if (copy->kind() == "parallel" && copy->as_link() == nullptr) {
-      for (LayerPtr& branch : static_cast<Parallel&>(*copy).take_branches()) parts.push_back(std::move(branch));
+    if (Parallel* parallel = Parallel::of(*copy)) {
+      for (LayerPtr& branch : parallel->take_branches()) parts.push_back(std::move(branch));
     } else {
       parts.push_back(std::move(copy));
     }
   }
   LOOM_TRY(LayerPtr container,
            layer_from_json(Json{{"type", "parallel"}, {"combine_mode", std::string(combine_mode)}, {"parallel_branches", Json::array()}}));
-  const ParallelConfig config = static_cast<Parallel&>(*container).config();
+  const ParallelConfig config = Parallel::of(*container)->config();
   LOOM_TRY(Network grafted, Network::create({1, 1, 1, share ? parts.size() + 1 : 1}));
   if (!networks.empty()) {
     grafted.settings.activations = networks.front()->settings.activations;

@@ -67,27 +67,13 @@ Json spec_of(MetaCommand command, double param, const Shape& in, const Shape& ou
   }
 }
 
-Result<void> morph_layer(Layer& layer, double param) {
+Result<void> morph_by_number(Layer& layer, double param) {
   if (!(param >= 0 && param < static_cast<double>(kNumTypes))) return fail(Code::InvalidArgument, "type {} is none of the {}", param, kNumTypes);
-  const auto dtype = static_cast<DType>(param);
-  std::optional<Error> error;
-  const auto each = [&](auto&& change) {
-    visit_weights("", layer, [&](const std::string&, Weight& w, Layer& owner) {
-      if (error) return;
-      if (auto done = change(w, owner); !done) error = std::move(done).error();
-    });
-  };
-  each([](Weight& w, Layer&) { return w.ensure_master(); });
-  each([&](Weight& w, Layer& owner) {
-    owner.common.encoding.dtype = dtype;
-    return w.morph(owner.common.encoding);
-  });
-  if (error) return tl::make_unexpected(*std::move(error));
-  return {};
+  return morph_layer("", layer, static_cast<DType>(param));
 }
 
 Result<void> reset_dense(Layer& layer) {
-  if (layer.kind() != "dense" || layer.as_link() != nullptr) return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
+  if (layer.kind() != "dense") return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
   std::optional<Error> error;
   layer.visit_weights([&](Weight& w) {
     std::vector<float> values(w.elements());
@@ -128,7 +114,7 @@ Result<void> replace(Network& network, const MetaRule& rule, const Target& targe
 }
 
 Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
-  if (rule.command == MetaCommand::Morph) return morph_layer(current(network, target), rule.param);
+  if (rule.command == MetaCommand::Morph) return morph_by_number(current(network, target), rule.param);
   if (rule.command == MetaCommand::Reset) return reset_dense(current(network, target));
   return replace(network, rule, target, as);
 }

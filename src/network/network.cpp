@@ -86,15 +86,40 @@ Result<void> Network::initialise() {
   return {};
 }
 
-Result<void> Network::morph_all(DType dtype) {
+Result<Layer*> Network::layer_at(std::size_t index) {
+  if (index >= cells_.size()) return fail(Code::OutOfRange, "cell {} is outside the grid of {}", index, cells_.size());
+  return layer(address_of(index));
+}
+
+Result<Layer*> Network::layer_at(std::string_view path) {
+  Layer* found = nullptr;
+  for (std::size_t i = 0; i < cells_.size() && found == nullptr; ++i)
+    if (cells_[i].layer)
+      visit_layers(Network::path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
+        if (found == nullptr && place == path) found = &layer;
+      });
+  if (found == nullptr) return fail(Code::NotFound, "there is no layer at \"{}\"", path.substr(0, 80));
+  return found;
+}
+
+namespace {
+
+struct LayerAt {
+  std::string path;
+  Layer* layer;
+};
+
+// All masters first: what fails, fails before anything changes.
+Result<void> morph_layers(std::span<const LayerAt> layers, DType dtype) {
   if (static_cast<std::size_t>(dtype) >= kNumTypes)
     return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to", static_cast<int>(dtype), kNumTypes);
   std::optional<Error> error;
   const auto each = [&](auto&& change) {
-    visit_weights([&](const std::string& path, Weight& w, Layer& layer) {
-      if (error) return;
-      if (auto done = change(w, layer); !done) error = Error{done.error().code, path + ": " + done.error().message};
-    });
+    for (const LayerAt& at : layers)
+      visit_weights(at.path, *at.layer, [&](const std::string& path, Weight& w, Layer& layer) {
+        if (error || w.is_tied()) return;
+        if (auto done = change(w, layer); !done) error = Error{done.error().code, path + ": " + done.error().message};
+      });
   };
   each([](Weight& w, Layer&) { return w.ensure_master(); });
   each([&](Weight& w, Layer& layer) {
@@ -103,9 +128,27 @@ Result<void> Network::morph_all(DType dtype) {
     return w.morph(encoding);
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (cells_[i].layer) visit_layers(path(i), *cells_[i].layer, [&](const std::string&, Layer& layer) { layer.common.encoding.dtype = dtype; });
+  for (const LayerAt& at : layers) visit_layers(at.path, *at.layer, [&](const std::string&, Layer& layer) { layer.common.encoding.dtype = dtype; });
   return {};
+}
+
+}  // namespace
+
+Result<void> morph_layer(const std::string& path, Layer& layer, DType dtype) {
+  const LayerAt at{path, &layer};
+  return morph_layers(std::span(&at, 1), dtype);
+}
+
+Result<void> Network::morph_all(DType dtype) {
+  std::vector<LayerAt> layers;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (cells_[i].layer) layers.push_back({path(i), cells_[i].layer.get()});
+  return morph_layers(layers, dtype);
+}
+
+Result<void> Network::morph(std::string_view path, DType dtype) {
+  LOOM_TRY(Layer* const layer, layer_at(path));
+  return morph_layer(std::string(path), *layer, dtype);
 }
 
 void Network::release_masters() {

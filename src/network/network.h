@@ -52,9 +52,15 @@ class Network {
   LayerPtr exchange(std::size_t index, LayerPtr layer);
   // Links and ties forget their targets, which are about to change.
   void unresolve();
-  const Cell& cell(std::size_t index) const { return cells_[index]; }
+  const Cell& cell(std::size_t index) const {
+    LOOM_ASSERT(index < cells_.size());
+    return cells_[index];
+  }
   // The layer of a cell; OutOfRange outside the grid, NotFound for an empty cell.
   Result<Layer*> layer(const Address& address);
+  Result<Layer*> layer_at(std::size_t index);
+  // The layer at a path such as "layers.3.sequential_layers.0"; NotFound.
+  Result<Layer*> layer_at(std::string_view path);
 
   NetworkSettings settings;
 
@@ -65,6 +71,8 @@ class Network {
   // Every matrix and typed vector to another type, in containers too (engine D-21). Fails before anything changes when a master is missing.
   // InvalidArgument for a type that is none of the 21.
   Result<void> morph_all(DType dtype);
+  // The same for one layer and all below it (morph_layer()).
+  Result<void> morph(std::string_view path, DType dtype);
   void release_masters();
   // Adds every enabled adapter to its matrix's master and removes it (engine L-141). Sessions are created anew. InvalidState for weights
   // without values and those that are tied.
@@ -142,6 +150,10 @@ class Network {
   std::vector<StepCell> step_cells_;
   std::vector<std::string> step_warnings_;
 };
+
+// Every matrix and typed vector of a layer and of those below it to another type (engine D-21), without a change of the graph. `path` begins
+// the messages. InvalidArgument for a type that is none of the 21, and where a master is missing, before anything changes.
+Result<void> morph_layer(const std::string& path, Layer& layer, DType dtype);
 
 // A network of one parallel cell whose branches are deep copies of cell 0 of each network; branches of a cell 0 that is itself parallel
 // are taken over one by one (engine V-39). With `share` the copies stand in the disabled cells 1, 2, ... and the branches link to them.

@@ -186,6 +186,11 @@ Result<void> NetworkSession::plan(const Shape& input) {
     }
   }
   tape_.clear();
+  if (arena_.peak() > options_.max_bytes) {
+    input_.reset();
+    return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed", input.text(),
+                static_cast<double>(arena_.peak()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
+  }
   auto arena = Arena::create(arena_.peak());
   auto states = allocate_states();
   if (!arena || !states) {

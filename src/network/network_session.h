@@ -14,7 +14,7 @@ namespace loom {
 
 struct NetworkSessionOptions {
   int threads = 0;              // 0: physical cores
-  std::optional<Isa> isa;       // absent: the best of this machine
+  std::optional<Isa> isa = {};  // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
   bool input_gradient = true;   // backward gives dx of the network's input
@@ -23,6 +23,7 @@ struct NetworkSessionOptions {
   // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again (engine T-80). Not for
   // networks with feed links or skips between cells, stateful or metacognition layers: Unsupported.
   std::size_t checkpoint_every = 0;
+  std::size_t max_bytes = ~std::size_t{0};  // of activations and scratch: a call that plans more is OutOfMemory
   LayerWatch* watch = nullptr;          // drives: sees every layer of a forward that keeps, and of backward, whoever else looks on
   const TweenRules* tween = nullptr;    // backward carries gaps
   TargetMap* targets = nullptr;
@@ -34,7 +35,7 @@ struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
   std::size_t first_sample = 0;          // of a batch that is run in parts
-  std::span<const std::size_t> lengths;
+  std::span<const std::size_t> lengths = {};
   const ConstView* external = nullptr;   // stays valid until backward
   const ConstView* mask = nullptr;       // likewise
 };
@@ -97,7 +98,7 @@ class NetworkSession {
   void watch(LayerWatch* watch) { look(watch != nullptr ? watch : watch_); }
   std::atomic<bool>& cancel() { return cancel_; }
   // For work between passes: the threads and kernels, with memory of one's own.
-  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, Activations::int16}; }
+  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, network_->settings.quantized_inputs}; }
   // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
   Result<void> adopt();
   bool runs(const Network& network) const { return network_ == &network; }

@@ -15,6 +15,7 @@ struct SpecOptions {
   bool strict = true;                   // unknown keys are errors, else warnings
   bool initialise = true;               // fill the weights; a checkpoint brings its own
   std::uint64_t max_weights = std::uint64_t{1} << 34;   // elements in all, checked before any is allocated
+  std::uint64_t max_bytes = ~std::uint64_t{0};          // of memory for weights that are drawn: OutOfMemory beyond, before any is
 };
 
 struct SpecResult {

@@ -6,6 +6,7 @@
 #include "layers/adapter.h"
 #include "layers/all.h"
 #include "layers/link/link.h"
+#include "layers/residual/residual.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
 
@@ -13,6 +14,7 @@ namespace loom {
 namespace {
 
 constexpr std::size_t kMaxErrors = 32, kDeepestSpec = 64;
+constexpr std::string_view kSequenceLength = "seq_length";  // advisory: what is not positive reads as 1 (engine J-17)
 
 // What one pass over a spec collects.
 struct Findings {
@@ -32,6 +34,13 @@ struct Findings {
 
   void add(Code code, const std::string& pointer, const std::string& message) {
     if (errors.size() < kMaxErrors) errors.push_back({code, (pointer.empty() ? "/" : pointer) + ": " + message});
+  }
+  void warn(const std::string& pointer, const std::string& message) {
+    if (warnings.size() < kMaxErrors) warnings.push_back(pointer + ": " + message);
+  }
+  // An error of strict reading.
+  void object_to(Code code, const std::string& pointer, const std::string& message) {
+    options.strict ? add(code, pointer, message) : warn(pointer, message);
   }
   tl::unexpected<Error> joined() const {
     Error all = errors.front();
@@ -90,6 +99,10 @@ class JsonReader final : public FieldVisitor {
       return;
     }
     const auto n = as_int(*given);
+    if (n && *n <= 0 && keys == kSequenceLength) {
+      value = 1;
+      return;
+    }
     if (!n || *n < 0 || static_cast<std::uint64_t>(*n) < range.min || static_cast<std::uint64_t>(*n) > range.max)
       return complain(Code::InvalidConfig, keys, fmt::format("{} given, an integer from {} to {} expected", shown(*given), range.min, range.max));
     value = static_cast<std::size_t>(*n);
@@ -215,11 +228,7 @@ class JsonReader final : public FieldVisitor {
     for (const auto& [key, value] : object_.items()) {
       if (used_.contains(key)) continue;
       std::vector<std::string_view> known(asked_.begin(), asked_.end());
-      const std::string message = fmt::format("unknown key; nearest: {}", nearest_names(key, known));
-      if (findings_.options.strict)
-        findings_.add(Code::UnknownKey, pointer_ + "/" + escaped(key), message);
-      else if (findings_.warnings.size() < kMaxErrors)
-        findings_.warnings.push_back(pointer_ + "/" + escaped(key) + ": " + message);
+      findings_.object_to(Code::UnknownKey, pointer_ + "/" + escaped(key), fmt::format("unknown key; nearest: {}", nearest_names(key, known)));
     }
   }
   // The member under one of the keys; asking marks it as known.
@@ -316,6 +325,17 @@ class JsonReader final : public FieldVisitor {
   std::string number_;
 };
 
+// Hints have no say in any number; that a device was asked for which nothing runs on is said all the same (engine T-02).
+void read_hints(Findings& findings, JsonReader& reader, const std::string& pointer, std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const Json* given = reader.take(key);
+    if (given == nullptr) continue;
+    const std::string* target = key == "exec_target" ? as_string(*given) : nullptr;
+    if ((key == "use_gpu" && as_bool(*given).value_or(false)) || (target != nullptr && folded_name(*target) != "cpu"))
+      findings.warn(fmt::format("{}/{}", pointer, key), shown(*given) + " given, networks run on the CPU alone");
+  }
+}
+
 // A layer's settings from the reader, then its weights; null after an error.
 LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common, const std::string& pointer) {
   LayerPtr layer = kind.make();
@@ -326,7 +346,7 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
     visit_common(reader, layer->common);
   else
     layer->common = *common;
-  for (const std::string_view hint : kHintKeys) reader.take(hint);
+  read_hints(findings, reader, pointer, kHintKeys);
   layer->fields(reader);
   const Json* weights = reader.take("weights");
   reader.finish();
@@ -379,6 +399,21 @@ Error with_pointer(const Network& network, const std::vector<std::size_t>& cells
   return error;
 }
 
+// In no sequence there is no child before a residual whose input it could add (engine V-31).
+void warn_of_lone_residuals(Findings& findings, const Network& network, const std::vector<std::size_t>& cells) {
+  for (const std::size_t cell : cells)
+    visit_layers(Network::path(cell), *network.cell(cell).layer, [&](const std::string& path, Layer& layer) {
+      const Residual* residual = layer.as_residual();
+      const std::string_view place = std::string_view(path).substr(0, path.find_last_of('.'));
+      if (residual == nullptr || place.ends_with(".sequential_layers")) return;
+      if (const auto kind = residual->from().kind;
+          findings.warnings.size() < kMaxErrors && (kind == SkipFrom::Kind::Default || kind == SkipFrom::Kind::Previous))
+        findings.warnings.push_back(
+            with_pointer(network, cells, {Code::InvalidConfig, path + ": a residual that stands in no sequence passes its input through; skip_from names what it adds"})
+                .message);
+    });
+}
+
 // A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are ignored (V-20). A cell
 // of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
 LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, const std::string& pointer, bool is_cell) {
@@ -393,7 +428,7 @@ LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, con
   if (link->mode() == Link::Mode::Share || (!is_cell && link->mode() == Link::Mode::Auto)) return link;
   reader.take("type");
   if (type == nullptr) {
-    for (const std::string_view hint : kHintKeys) reader.take(hint);
+    read_hints(findings, reader, pointer, kHintKeys);
     reader.finish();
     return findings.errors.size() == before ? std::move(link) : nullptr;
   }
@@ -415,7 +450,12 @@ LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& poi
   bool is_link = false;
   reader("is_remote_link", is_link);
   if (is_link) return read_link(findings, reader, spec, pointer, !placement.empty());
-  for (const std::string_view key : {"target_z", "target_y", "target_x", "target_l", "link_mode", "link_merge"}) reader.take(key);  // of no link
+  // A writer that names every key says is_remote_link: false; without it the target would be dropped in silence.
+  Link none;
+  none.fields(reader);
+  if (find(spec, "is_remote_link") == nullptr)
+    for (const std::string_view key : {"target_z", "target_y", "target_x", "target_l", "link_mode", "link_merge"})
+      if (find(spec, key) != nullptr) findings.object_to(Code::InvalidConfig, fmt::format("{}/{}", pointer, key), "a link's key without is_remote_link");
   const Json* type = reader.take("type");
   const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
   if (type_name == nullptr) return findings.add(Code::InvalidConfig, pointer + "/type", "a layer type is missing"), nullptr;
@@ -456,6 +496,7 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
   std::size_t element = 0;
   reader.choice("activations", element, {"float32|f32", "float64|f64"});
   s.activations = element == 1 ? Element::f64 : Element::f32;
+  reader.choice("quantized_inputs", s.quantized_inputs, {"int8", "int16"});
   visit_dtype(reader, "default_dtype", s.default_dtype);
   if (const Json* seed = reader.take("seed")) {
     const auto n = as_u64(*seed);
@@ -476,7 +517,7 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
   if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != 1)
     reader.complain(Code::Unsupported, "numerics_version", shown(*version) + " given, this program computes version 1");
   if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
-  for (const std::string_view hint : kNetworkHintKeys) reader.take(hint);
+  read_hints(findings, reader, "", kNetworkHintKeys);
 }
 
 }  // namespace
@@ -532,12 +573,20 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
       [&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
   if (elements > options.max_weights)
     return fail(Code::SizeOverflow, "/layers: {} weights in all, at most {} are allowed", elements, options.max_weights);
+  network.visit_weights([](const std::string&, Weight& w, const Layer& layer) { static_cast<void>(w.morph(layer.common.encoding)); });  // to come
+  if (options.initialise) {
+    const std::uint64_t bytes = network.resident_bytes() + elements * sizeof(float);  // masters
+    if (bytes > options.max_bytes)
+      return fail(Code::OutOfMemory, "/layers: {} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements, static_cast<double>(bytes) / 1e9,
+                  static_cast<double>(options.max_bytes) / 1e9);
+  }
   read_given_weights(findings);
   if (!findings.errors.empty()) return findings.joined();
   if (network.settings.input_shape) {
     auto prepared = network.prepare(network.with_batch(*network.settings.input_shape, 1));
     if (!prepared) return tl::make_unexpected(with_pointer(network, cells, std::move(prepared).error()));
   }
+  warn_of_lone_residuals(findings, network, cells);
   if (options.initialise) {
     LOOM_TRY_VOID(network.initialise());
   }

@@ -151,6 +151,7 @@ Json network_to_json(const Network& n) {
   if (s.init != "auto") out["init"] = s.init;
   if (s.init_scale != 0) out["init_scale"] = s.init_scale;
   if (s.activations == Element::f64) out["activations"] = "float64";
+  if (s.quantized_inputs == Activations::int8) out["quantized_inputs"] = "int8";
   if (s.input_shape) out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
   if (s.default_dtype != DType::float32) out["default_dtype"] = std::string(name(s.default_dtype));
   if (!s.metadata.is_null()) out["metadata"] = s.metadata;
@@ -179,9 +180,10 @@ class SchemaWriter final : public FieldVisitor {
   void operator()(std::string_view keys, double& value) override { put(keys, {{"type", "number"}, {"default", value}}); }
   void operator()(std::string_view keys, std::string& value) override { put(keys, {{"type", "string"}, {"default", value}}); }
   void operator()(std::string_view keys, Activation& value) override {
+    // What editors offer; the reader also takes aliases and numbers.
     Json names = Json::array();
     for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
-    put(keys, {{"enum", names}, {"default", std::string(name(value))}});
+    put(keys, {{"anyOf", Json::array({{{"enum", names}}, {{"type", Json::array({"string", "integer"})}}})}, {"default", std::string(name(value))}});
   }
   void operator()(std::string_view keys, AxisSizes&) override {
     const Json one = {{"type", "integer"}, {"minimum", 0}};
@@ -222,7 +224,8 @@ class SchemaWriter final : public FieldVisitor {
   }
   void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
     Json list = Json::array();
-    for (const std::string_view n : names) list.push_back(std::string(split_names(n)[0]));
+    for (const std::string_view n : names)
+      for (const std::string_view alias : split_names(n)) list.push_back(std::string(alias));
     put(keys, {{"enum", list}, {"default", list[index]}});
   }
 
@@ -274,7 +277,8 @@ Json spec_schema() {
                      {"seed", {{"type", Json::array({"integer", "string"})}}},
                      {"init", {{"enum", {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"}}}},
                      {"init_scale", {{"type", "number"}}},
-                     {"activations", {{"enum", {"float32", "float64"}}}},
+                     {"activations", {{"enum", {"float32", "f32", "float64", "f64"}}}},
+                     {"quantized_inputs", {{"enum", {"int8", "int16"}}, {"default", "int16"}}},
                      {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
                      {"numerics_version", {{"const", 1}}},
                      {"strict", {{"type", "boolean"}, {"default", true}}},
@@ -288,7 +292,7 @@ Json spec_schema() {
           {"title", "Loom network"},
           {"type", "object"},
           {"properties", properties},
-          {"required", {"depth", "rows", "cols", "layers_per_cell", "layers"}},
+          {"required", Json::array({"layers"})},  // without extents the layers stand one behind the other
           {"additionalProperties", false},
           {"$defs", {{"layer", {{"oneOf", kinds}}}}}};
 }

@@ -118,7 +118,7 @@ Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, cons
 
 Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way) {
   const FpEnvironment environment;
-  const Exec exec{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
+  const Exec exec{*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs};
   const std::size_t n = cells_.size();
   std::ranges::fill(d_known_, std::uint8_t{0}), std::ranges::fill(d_count_, 0u);
   port_gradients_.clear();

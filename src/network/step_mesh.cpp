@@ -159,7 +159,7 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sour
   std::vector<MetaState> metas = metas_;
   for (const bool training : {false, true}) {
     Arena arena = Arena::measuring();
-    const Exec rehearsal{*alone_, *kernels_, arena, nullptr, Activations::int16};
+    const Exec rehearsal{*alone_, *kernels_, arena, nullptr, network_->settings.quantized_inputs};
     Pass pass;
     pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
     if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_, pass.tween = rules;
@@ -369,7 +369,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   const FpEnvironment environment;
   Failure failure;
   const Pass pass = pass_of(s, options);
-  const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, Activations::int16};
+  const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs};
   const auto run = [&](const Exec& exec, std::size_t cell) {
     run_cell(exec, pass, s, cell, options.capture || options_.keep_inputs);
     failure.note(exec, 0, cell);
@@ -380,7 +380,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
       if (cells_[i].cell.starts) run(together, i);
   } else {
     pool_->run(parts_.size(), [&](std::size_t part, int worker) {
-      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, Activations::int16};
+      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, network_->settings.quantized_inputs};
       for (std::size_t k = part == 0 ? 0 : parts_[part - 1]; k < parts_[part]; ++k) run(alone, small_[k]);
     });
     for (const std::size_t cell : large_) run(together, cell);
@@ -436,7 +436,7 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
     const std::size_t parts = std::min(states.size(), 4 * threads);
     pool_->run(parts, [&](std::size_t part, int worker) {
       const FpEnvironment environment;
-      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, Activations::int16};
+      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, network_->settings.quantized_inputs};
       for (std::size_t n = part * states.size() / parts; n < (part + 1) * states.size() / parts; ++n) {
         const Pass pass = pass_of(*states[n], options);
         for (std::size_t i = 0; i < cells_.size(); ++i) {

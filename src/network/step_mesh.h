@@ -88,7 +88,7 @@ class StepMesh {
   Digest digest() const;
   Element element() const { return network_->settings.activations; }
   // For work between ticks: the threads and kernels, with memory of one's own.
-  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, Activations::int16}; }
+  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, network_->settings.quantized_inputs}; }
   std::size_t num_cells() const { return cells_.size(); }
   int threads() const { return pool_->threads(); }
   std::size_t history_capacity() const { return options_.history_capacity; }

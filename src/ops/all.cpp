@@ -1,23 +1,25 @@
 #include "ops/all.h"
 
+#include "simd/target.h"
+
 namespace loom {
 
-#define LOOM_COMPILED_TARGET(t)      \
-  namespace t {                      \
+#define LOOM_DECLARE(target)         \
+  namespace target {                 \
   const KernelTable& kernel_table(); \
   }
-#include "backend/cpu/targets.inc"
-#undef LOOM_COMPILED_TARGET
+LOOM_COMPILED_TARGETS(LOOM_DECLARE)
+#undef LOOM_DECLARE
 
 Result<const KernelTable*> kernels_for(Isa isa) {
   bool usable = false;
   for (const Isa u : usable_isas()) usable |= u == isa;
   if (usable) {
     switch (isa) {
-#define LOOM_COMPILED_TARGET(t) \
-  case Isa::t: return &t::kernel_table();
-#include "backend/cpu/targets.inc"
-#undef LOOM_COMPILED_TARGET
+#define LOOM_CASE(target) \
+  case Isa::target: return &target::kernel_table();
+      LOOM_COMPILED_TARGETS(LOOM_CASE)
+#undef LOOM_CASE
       default: break;
     }
   }

@@ -45,13 +45,13 @@ Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t t
 }
 
 bool adds(const Layer& layer) {
-  return layer.kind() == "parallel" && layer.as_link() == nullptr &&
-         static_cast<const Parallel&>(layer).config().combine_mode == ParallelConfig::Combine::Add;
+  const Parallel* parallel = Parallel::of(layer);
+  return parallel != nullptr && parallel->config().combine_mode == ParallelConfig::Combine::Add;
 }
 
 bool is_link_branch(Layer& branch) {
   bool found = branch.as_link() != nullptr;
-  if (branch.kind() == "sequential" && !found)
+  if (branch.kind() == "sequential")
     branch.visit_children([&](const std::string&, Layer& child) { found = found || child.as_link() != nullptr; });
   return found;
 }

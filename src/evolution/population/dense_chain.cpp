@@ -13,15 +13,14 @@ bool DenseChain::read(const Network& network) {
   if (network.settings.activations != Element::f32) return false;
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (!network.cell(i).runs()) continue;
-    const Layer& layer = *network.cell(i).layer;
-    if (layer.kind() != "dense") return false;
-    const auto& dense = static_cast<const Dense&>(layer);
-    const Weight &weight = dense.weight(), &bias = dense.bias();
+    const Dense* dense = Dense::of(*network.cell(i).layer);
+    if (dense == nullptr) return false;
+    const Weight &weight = dense->weight(), &bias = dense->bias();
     if (!weight.adapters().empty() || !weight.has_value()) return false;
     const Matrix& matrix = *weight.matrix();
     if (matrix.layout().quantises_input() || (!calls_.empty() && matrix.cols() != calls_.back().weight->rows())) return false;
     if (bias.declared() && (!bias.has_value() || bias.plain() == nullptr)) return false;
-    const ActivationFn& activation = dense.config().activation;
+    const ActivationFn& activation = dense->config().activation;
     calls_.push_back({&matrix, bias.declared() ? bias.plain() : nullptr, activation.is_linear() ? nullptr : &activation});
     widest_ = std::max(widest_, matrix.rows());
   }

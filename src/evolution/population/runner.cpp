@@ -27,7 +27,7 @@ Result<void> Runner::plan(const Shape& input) {
   Arena measuring = Arena::measuring();
   Pass pass;
   pass.cells = cells_, pass.seed = network_->settings.seed;
-  const Exec exec{*pool_, *kernels_, measuring, nullptr, Activations::int16};
+  const Exec exec{*pool_, *kernels_, measuring, nullptr, network_->settings.quantized_inputs};
   // An address that nobody reads, above all that the measuring arena hands out.
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, network_->settings.activations};
   network_->forward(exec, pass, nothing, 0, network_->num_cells());
@@ -50,7 +50,7 @@ Result<ConstView> Runner::forward(const ConstView& x) {
   arena_.rewind(0);
   Pass pass;
   pass.cells = cells_, pass.seed = network_->settings.seed;
-  const Exec exec{*pool_, *kernels_, arena_, nullptr, Activations::int16};
+  const Exec exec{*pool_, *kernels_, arena_, nullptr, network_->settings.quantized_inputs};
   const ConstView y = network_->forward(exec, pass, x, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);
   return y;

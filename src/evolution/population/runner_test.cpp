@@ -83,7 +83,10 @@ TEST(Runner, E_30_networks_that_are_no_chains_run_as_before) {
   const std::vector<std::string> others = {
       R"({"type":"softmax"})",
       R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":4,"output_height":4}]})",
-      R"({"type":"dense","input_height":4,"output_height":4,"adapters":[{"rank":2}]})"};
+      R"({"type":"dense","input_height":4,"output_height":4,"adapters":[{"rank":2}]})",
+      R"({"type":"dense","input_height":4,"output_height":4,"is_remote_link":true,"link_mode":"feed"})",  // a link with a dense operation
+      R"({"type":"dense","input_height":8,"output_height":4,"is_remote_link":true,"link_mode":"feed","link_merge":"concat"})",
+      R"({"is_remote_link":true})"};
   for (const std::string& other : others) {
     const Network network = ready(row_of({dense(4, 4), other, dense(4, 2)}, R"("seed":1,)"), shape);
     expect_same(*runner, network, best_isa(), shape, other);

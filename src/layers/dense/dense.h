@@ -16,11 +16,14 @@ class Dense final : public Layer {
  public:
   explicit Dense(DenseConfig config = {}) : config_(std::move(config)) {}
 
+  // The layer as what it is; null for every other kind.
+  static const Dense* of(const Layer& layer) { return layer.kind() == kKind ? static_cast<const Dense*>(&layer) : nullptr; }
+
   const DenseConfig& config() const { return config_; }
   const Weight& weight() const { return weight_; }
   const Weight& bias() const { return bias_; }  // undeclared without one
 
-  std::string_view kind() const override { return "dense"; }
+  std::string_view kind() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   LayerRef* tied_to() override { return config_.tied_to.empty() ? nullptr : &config_.tied_to; }
@@ -30,6 +33,7 @@ class Dense final : public Layer {
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 
  private:
+  static constexpr std::string_view kKind = "dense";
   DenseConfig config_;
   Weight weight_, bias_;
 };

@@ -18,7 +18,8 @@ class Link final : public Layer {
     source_.address = target;
   }
 
-  std::string_view kind() const override { return own_ ? own_->kind() : "link"; }
+  // Never the kind of its own operation: whoever reads a kind may cast to the class of that name.
+  std::string_view kind() const override { return "link"; }
   // The link's keys; those of its own operation are that layer's.
   void fields(FieldVisitor& visit) override;
   // The own operation stands at the link's path.

@@ -29,7 +29,11 @@ class Parallel final : public Layer {
   explicit Parallel(ParallelConfig config = {}, std::vector<LayerPtr> branches = {}, LayerPtr gate = nullptr)
       : config_(std::move(config)), branches_(std::move(branches)), gate_(std::move(gate)) {}
 
-  std::string_view kind() const override { return "parallel"; }
+  // The layer as what it is; null for every other kind.
+  static Parallel* of(Layer& layer) { return layer.kind() == kKind ? static_cast<Parallel*>(&layer) : nullptr; }
+  static const Parallel* of(const Layer& layer) { return of(const_cast<Layer&>(layer)); }
+
+  std::string_view kind() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
@@ -43,6 +47,7 @@ class Parallel final : public Layer {
   std::vector<LayerPtr> take_branches() { return std::move(branches_); }
 
  private:
+  static constexpr std::string_view kKind = "parallel";
   using Combine = ParallelConfig::Combine;
   // Where a branch's output lies in y (concat, grid_scatter).
   struct Piece {
