@@ -31,6 +31,8 @@ inline Num rounded(double v, double e) {
   return {v, std::isfinite(e) ? e : std::numeric_limits<double>::infinity()};
 }
 inline Num exactly(double v) { return {v, 0}; }
+// A weight's value, which an engine of f32 rounds to f32 where its type holds more.
+inline Num value_in_element(double v) { return {v, v == static_cast<double>(static_cast<float>(v)) ? 0 : unit * std::abs(v)}; }
 inline Num operator+(Num a, Num b) { return rounded(a.v + b.v, a.e + b.e); }
 inline Num operator-(Num a, Num b) { return rounded(a.v - b.v, a.e + b.e); }
 inline Num operator*(Num a, Num b) { return rounded(a.v * b.v, std::abs(a.v) * b.e + std::abs(b.v) * a.e + a.e * b.e); }
@@ -205,7 +207,10 @@ inline Tensor linear(Layer& layer, std::string_view name, std::string_view bias,
       }
     }
     if (!b.empty())
-      for (std::size_t o = 0; o < out; ++o) y.row(r)[o] = y.row(r)[o] + exactly(b[o]);
+      for (std::size_t o = 0; o < out; ++o) {
+        y.row(r)[o] = y.row(r)[o] + value_in_element(b[o]);
+        y.row(r)[o].e += unit * (std::abs(y.row(r)[o].v) + std::abs(b[o]));  // adapters come behind the bias
+      }
   }
   return y;
 }
@@ -214,7 +219,7 @@ inline Tensor linear(Layer& layer, std::string_view name, std::string_view bias,
 inline std::vector<Num> adapted_values(Layer& layer, std::string_view name) {
   Weight& w = *find_weight(layer, name);
   std::vector<Num> all;
-  for (const double v : values_of(layer, name)) all.push_back(exactly(v));
+  for (const double v : values_of(layer, name)) all.push_back(value_in_element(v));
   const std::size_t in = w.cols();
   for (const Adapter& a : w.adapters()) {
     if (!a.enabled) continue;
@@ -234,7 +239,7 @@ inline void rms_row(const Num* x, std::size_t n, const std::vector<double>& gain
   Sum squares;
   for (std::size_t i = 0; i < n; ++i) squares.add(x[i], x[i]);
   const Num r = root(squares.value() / exactly(static_cast<double>(n)) + rounded(eps, 0));
-  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] / r * (offset == 0 ? exactly(gain[i]) : rounded(gain[i] + offset, 0));
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] / r * (offset == 0 ? value_in_element(gain[i]) : rounded(gain[i] + offset, 0));
 }
 
 // exp(z - max) / sum over n entries that are present.

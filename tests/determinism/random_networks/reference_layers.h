@@ -53,8 +53,8 @@ inline Tensor ref_layernorm(const Settings& s, Layer& l, const Tensor& x) {
     for (std::size_t i = 0; i < n; ++i) at[i] = r * n + i;
     normalise(y, x, at, s.number("eps", 1e-5));
     for (std::size_t i = 0; i < n; ++i) {
-      y.row(r)[i] = y.row(r)[i] * exactly(gamma[i]);
-      if (!beta.empty()) y.row(r)[i] = y.row(r)[i] + exactly(beta[i]);
+      y.row(r)[i] = y.row(r)[i] * value_in_element(gamma[i]);
+      if (!beta.empty()) y.row(r)[i] = y.row(r)[i] + value_in_element(beta[i]);
     }
   }
   return y;
@@ -71,7 +71,7 @@ inline Tensor ref_groupnorm(const Settings& s, Layer& l, const Tensor& x) {
   }
   for (std::size_t i = 0; i < y.v.size(); ++i) {
     const std::size_t c = i / inner % channels;
-    y.v[i] = y.v[i] * exactly(gamma[c]) + exactly(beta[c]);
+    y.v[i] = y.v[i] * value_in_element(gamma[c]) + value_in_element(beta[c]);
   }
   return y;
 }
@@ -83,8 +83,8 @@ inline Tensor ref_batchnorm(const Settings& s, Layer& l, const Tensor& x) {
   const std::size_t channels = x.shape[1], inner = x.v.size() / (x.shape[0] * channels);
   for (std::size_t i = 0; i < y.v.size(); ++i) {
     const std::size_t c = i / inner % channels;
-    const Num sd = root(exactly(var[c]) + rounded(s.number("eps", 1e-5), 0));
-    y.v[i] = (x.v[i] - exactly(mean[c])) / sd * exactly(gamma[c]) + exactly(beta[c]);
+    const Num sd = root(value_in_element(var[c]) + rounded(s.number("eps", 1e-5), 0));
+    y.v[i] = (x.v[i] - value_in_element(mean[c])) / sd * value_in_element(gamma[c]) + value_in_element(beta[c]);
   }
   return y;
 }
@@ -148,7 +148,7 @@ inline Tensor ref_conv(const Settings& s, Layer& l, const Tensor& x, bool transp
               sum.add(values[(f * per_in + c) * taps + k], {patch[c * in + i].v, patch[c * in + i].e + step});
           Num v = sum.value();
           v.e += 4 * unit * sum.size;
-          if (!bias.empty()) v = v + exactly(bias[f]);
+          if (!bias.empty()) v = v + value_in_element(bias[f]);
           y.v[(b * filters + f) * out + o] = activated(s, v);
         }
     }
@@ -371,7 +371,7 @@ inline Tensor ref_embedding(const Settings& s, Layer& l, const Tensor& x) {
   y.shape.push_back(width);
   for (const Num& id : x.v)
     for (std::size_t i = 0; i < width; ++i)
-      y.v.push_back(activated(s, exactly(table[static_cast<std::size_t>(id.v) * width + i]) * rounded(s.number("embed_scale", 1), 0)));
+      y.v.push_back(activated(s, rounded(table[static_cast<std::size_t>(id.v) * width + i], 0) * rounded(s.number("embed_scale", 1), 0)));
   return y;
 }
 
@@ -380,7 +380,7 @@ inline Tensor ref_position_embedding(Layer& l, const Tensor& x) {
   const std::vector<double> table = values_of(l, "table");
   const std::size_t steps = x.shape[x.shape.size() - 2];
   for (std::size_t r = 0; r < x.rows(); ++r)
-    for (std::size_t i = 0; i < x.cols(); ++i) y.row(r)[i] = x.row(r)[i] + exactly(table[r % steps * x.cols() + i]);
+    for (std::size_t i = 0; i < x.cols(); ++i) y.row(r)[i] = x.row(r)[i] + rounded(table[r % steps * x.cols() + i], 0);
   return y;
 }
 

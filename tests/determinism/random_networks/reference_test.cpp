@@ -106,7 +106,8 @@ bool has_plain_derivatives(const Json& spec) {
     const Settings s(layer);
     const std::string f = s.text("activation"), kind = s.text("type"), source = s.text("meta_source", "input");
     if (f == "sign" || f == "step" || s.flag("gumbel_hard") || layer.contains("gate_aux_weight")) return true;
-    return kind == "metacognition" && s.text("meta_effect", "none") != "none" && (source == "stats" || source == "history");
+    // Figures have no gradient, and a meta network that is not trained none by its weights.
+    return kind == "metacognition" && s.text("meta_effect", "none") != "none" && (source == "stats" || source == "history" || !s.flag("train_meta"));
   });
 }
 
