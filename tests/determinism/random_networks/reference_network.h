@@ -310,7 +310,13 @@ inline std::optional<Tensor> ReferenceNetwork::filter(const Settings& s, Layer& 
 }
 
 inline std::optional<Tensor> ReferenceNetwork::link(const Settings& s, Layer& l, const Tensor& x) {
-  const std::size_t target = *network_.index_of({s.size("target_z"), s.size("target_y"), s.size("target_x"), s.size("target_l")});
+  const auto target_of = [&](const Settings& link) {
+    return *network_.index_of({link.size("target_z"), link.size("target_y"), link.size("target_x"), link.size("target_l")});
+  };
+  // A link to a link means the final target (engine V-24).
+  std::size_t target = target_of(s);
+  while (cells_.contains(target) && Settings(*cells_.at(target)).flag("is_remote_link") && Settings(*cells_.at(target)).text("link_mode", "auto") != "feed")
+    target = target_of(Settings(*cells_.at(target)));
   if (s.text("link_mode", "auto") != "feed") return layer(*cells_.at(target), *network_.cell(target).layer, x);
   const auto found = outputs_.find(target);
   if (found == outputs_.end()) return leave("a link from another cell");
