@@ -4,9 +4,11 @@
 #include <fstream>
 
 #include "cli/commands.h"
+#include "core/file.h"
 #include "core/numerics_version.h"
 #include "lm/golden.h"
 #include "telemetry/audit.h"
+#include "trials/trial.h"
 
 namespace loom::cli {
 namespace {
@@ -14,9 +16,57 @@ namespace {
 struct VerifyOptions {
   CommonOptions common;
   bool table = false;
+  std::uint32_t random = 0, first = 0;
+  std::uint64_t seed = 1;
+  std::string kept;
+  bool plenty = false;
 };
 
+// Random networks in every way that must give the same bits (docs/numerics.md).
+Result<int> run_random(const VerifyOptions& o) {
+  std::vector<Trial> kept;
+  if (!o.kept.empty()) {
+    LOOM_TRY(const std::string text, read_text_file(o.kept));
+    auto json = parse_json(text);
+    if (!json) return at(o.kept, json.error());
+    auto trial = trial_from_json(*json);
+    if (!trial) return at(o.kept, trial.error());
+    kept.push_back(*std::move(trial));
+  }
+  const std::uint32_t count = kept.empty() ? o.random : 1;
+  Sha256 all;
+  Progress progress("verifying", o.common.quiet || o.common.json);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (interrupted()) return kInterrupted;
+    progress.update(static_cast<double>(i) / count, fmt::format("case {}", o.first + i));
+    const Trial trial = kept.empty() ? random_trial(o.seed, o.first + i) : kept[0];
+    const std::vector<TrialWay> ways = trial_ways(trial, o.first + i, o.plenty || !kept.empty());
+    const TrialVerdict verdict = check_trial(trial, ways);
+    if (verdict.passed()) {
+      all.update(std::as_bytes(std::span(verdict.digest)));
+      if (o.table) std::printf("%u\t%s\t%s\n", o.first + i, trial.mode.c_str(), verdict.digest.c_str());
+      continue;
+    }
+    const Json small = trial_to_json(shrink_trial(trial, ways));
+    if (o.common.json) {
+      print_json(Json{{"pass", false}, {"seed", o.seed}, {"case", o.first + i}, {"difference", verdict.difference}, {"trial", small}});
+    } else {
+      std::printf("FAIL  case %u of seed %llu (%s)\n%s\n", o.first + i, static_cast<unsigned long long>(o.seed), trial.mode.c_str(), verdict.difference.c_str());
+      std::printf("again: loom verify --random 1 --seed %llu --case %u\nor keep this as FILE for loom verify --trial FILE:\n%s\n",
+                  static_cast<unsigned long long>(o.seed), o.first + i, dump_json(small).c_str());
+    }
+    return kFailed;
+  }
+  const std::string digest = to_hex(all.finish());
+  if (o.common.json)
+    print_json(Json{{"pass", true}, {"seed", o.seed}, {"cases", count}, {"digest", digest}, {"numerics_version", kNumericsVersion}});
+  else
+    std::printf("PASS  %s  (%u random cases, numerics version %u)\n", digest.c_str(), count, kNumericsVersion);
+  return kOk;
+}
+
 Result<int> run_verify(const VerifyOptions& o) {
+  if (o.random > 0 || !o.kept.empty()) return run_random(o);
   GoldenOptions run;
   run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
   if (!o.common.isa.empty()) {
@@ -98,6 +148,11 @@ Run verify_command(CLI::App& app) {
   auto o = std::make_shared<VerifyOptions>();
   app.add_flag("--table", o->table, "Print the digest of every case");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")->check(whole_number());
+  app.add_option("--seed", o->seed, "Of the random networks (1)")->check(whole_number());
+  app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number());
+  app.add_flag("--all-ways", o->plenty, "Every instruction set with every number of threads, not a handful that rotates");
+  app.add_option("--trial", o->kept, "A case from a file, as a failing one is printed");
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };
 }

@@ -444,7 +444,7 @@ LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, con
 LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting,
                     std::span<const std::string_view> placement) {
   if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
-  if (nesting > kDeepestSpec) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kMaxNesting)), nullptr;
+  if (nesting > kDeepestSpec) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kDeepestSpec)), nullptr;
   JsonReader reader(findings, spec, pointer, nesting);
   for (const std::string_view key : placement) reader.take(key);
   bool is_link = false;

@@ -13,7 +13,7 @@ namespace {
 
 // A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune and cli.
 const std::vector<std::string> kOrder = {"core",     "simd",     "dtypes",    "backend",   "ops", "layers",   "network", "io",
-                                         "data",     "learning", "training",  "telemetry", "evolution", "lm", "finetune", "cli"};
+                                         "data",     "learning", "training",  "telemetry", "evolution", "lm", "finetune", "trials", "cli"};
 const std::map<std::string, std::set<std::string>> kBlind = {{"lm", {"learning", "training", "telemetry", "evolution"}},
                                                              {"telemetry", {"data", "learning", "training"}},
                                                              {"evolution", {"data", "learning", "training", "telemetry"}}};

@@ -33,7 +33,7 @@ void gate_row(const GateRule& rule, const T* z, std::size_t n, T* p) {
   }
   if (rule.given) {
     const T sum = all ? T{1} : sum_of(p, n);
-    for (std::size_t i = 0; i < n && !all; ++i) p[i] = sum == 0 ? T{0} : snap(p[i] / sum);
+    for (std::size_t i = 0; i < n && !all; ++i) p[i] = sum == 0 || p[i] == 0 ? T{0} : snap(p[i] / sum);  // the sum may be NaN
     return;
   }
   const Lanes<T> temperature = splat(static_cast<T>(rule.temperature)), nothing = splat(absent);
@@ -51,7 +51,11 @@ void gate_row(const GateRule& rule, const T* z, std::size_t n, T* p) {
   const T sum = sum_of(p, n);
   if (sum == 0) return;  // nothing is kept
   const Lanes<T> total = splat(sum);
-  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(p + i, snap(lanes.load(p + i) / total)); });
+  // What is absent stays 0 beside a NaN: nobody ran that branch.
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> v = lanes.load(p + i);
+    lanes.store(p + i, select(v == zeros<T>(), zeros<T>(), snap(v / total)));
+  });
 }
 
 template <class T>

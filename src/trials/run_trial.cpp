@@ -1,0 +1,483 @@
+// One trial in one way: what it shows becomes a record. Everything random here is a function of the trial's own seed.
+
+#include <bit>
+#include <deque>
+#include <filesystem>
+#include <limits>
+
+#include "core/little_endian.h"
+#include "core/nearest.h"
+#include "evolution/mutation/mutation.h"
+#include "evolution/population/population.h"
+#include "evolution/splice/splice.h"
+#include "io/network_file.h"
+#include "learning/tween/mesh_tween.h"
+#include "network/clone.h"
+#include "network/network_session.h"
+#include "network/spec.h"
+#include "network/step_mesh.h"
+#include "training/checkpoint.h"
+#include "training/train_config.h"
+#include "training/trainer.h"
+#include "trials/random_network.h"
+
+namespace loom {
+namespace {
+
+std::size_t number_of(const Json& options, std::string_view key, std::size_t fallback = 0) {
+  const Json* found = find(options, key);
+  return found == nullptr ? fallback : static_cast<std::size_t>(as_int(*found).value_or(0));
+}
+bool flag_of(const Json& options, std::string_view key) {
+  const Json* found = find(options, key);
+  return found != nullptr && as_bool(*found).value_or(false);
+}
+std::string text_of(const Json& options, std::string_view key, const char* fallback = "") {
+  const Json* found = find(options, key);
+  const std::string* text = found == nullptr ? nullptr : as_string(*found);
+  return text == nullptr ? fallback : *text;
+}
+
+// Values at which codecs, snapping and rounding change their minds.
+constexpr double kThresholds[] = {0.0,     0x1p-51,  -0x1p-51, 0x1.fffffep-52, 0x1.000002p-51, 0x1p-52, 0x1p-126, 0x1p-149, 0x1p-25, -0x1p-26, 0.5,
+                                  -0.5,    1.0,      -1.0,     1.5,            2.5,            127.5,   -128.0,   448.0,    65504.0, 1e-10,    -1e-6,
+                                  0x1p-24, 0x1p-14, 3.0,      -3.0,           6.0,            20.0};
+
+class TrialRun {
+ public:
+  TrialRun(const Trial& trial, const TrialWay& way) : trial_(trial), way_(way), options_(trial.options) {
+    if (way.variant > 0) options_.merge_patch(trial.variants[way.variant - 1]);
+  }
+
+  Result<TrialRecord> run();
+  Result<Network> network();
+  std::vector<double> inputs(std::string_view purpose) const;
+
+ private:
+  // Data.
+  std::vector<double> uniform(std::string_view purpose, std::size_t n) const {
+    const RandomStream stream{trial_.data, RandomDomain::Noise, 0, random_site(purpose)};
+    std::vector<double> v(n);
+    for (std::size_t i = 0; i < n; ++i) v[i] = 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
+    return v;
+  }
+  std::vector<std::int32_t> classes(std::string_view purpose, std::size_t n, std::size_t below) const {
+    const RandomStream stream{trial_.data, RandomDomain::Noise, 1, random_site(purpose)};
+    std::vector<std::int32_t> v(n);
+    for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint32_t>(below)));
+    return v;
+  }
+  // In the network's element type; the memory lives as long as this.
+  ConstView view(std::span<const double> values, const Shape& shape) {
+    if (element_ == Element::f64) return {kept64_.emplace_back(values.begin(), values.end()).data(), shape, element_};
+    std::vector<float>& to = kept_.emplace_back();
+    for (const double v : values) to.push_back(static_cast<float>(v));
+    return {to.data(), shape, element_};
+  }
+
+  // The record.
+  void show(std::string name, std::span<const std::byte> bytes) {
+    Sha256 hash;
+    hash.update(bytes);
+    record_.entries.push_back({std::move(name), hash.finish()});
+  }
+  void show(std::string name, const ConstView& v) {
+    if (v.data != nullptr) show(std::move(name), {static_cast<const std::byte*>(v.data), v.shape.elements() * bytes_of(v.element)});
+  }
+  void show(std::string name, double value, bool of_whole_batch = false) {
+    std::array<std::byte, 8> bytes;
+    store_le(bytes.data(), std::bit_cast<std::uint64_t>(value));
+    show(std::move(name), bytes);
+    record_.entries.back().of_whole_batch = of_whole_batch;
+  }
+  void show_text(std::string name, std::string_view text) { show(std::move(name), std::as_bytes(std::span(text.data(), text.size()))); }
+  void show_digest(std::string name, const Digest& digest) { record_.entries.push_back({std::move(name), digest}); }
+  void show_weights(const Network& network, const std::string& when);
+  // What the values lead to may be refused, in every way alike; anything else is a fault of the trial or of the engine.
+  Result<bool> is_answer(const Error& error) {
+    if (error.code != Code::NonFinite && error.code != Code::Unsupported) return tl::make_unexpected(error);
+    show_text(fmt::format("{}: {}", code_name(error.code), error.message), {});
+    return true;
+  }
+
+  Result<void> stir(Network& network);
+  Result<void> forward_calls(const Network& network, std::string_view label, std::size_t calls);
+  Result<void> forward();
+  Result<void> backward();
+  Result<void> train();
+  Result<void> files();
+  Result<void> morph();
+  Result<void> mesh();
+  Result<void> mesh_tween();
+  Result<void> evolve();
+
+  struct Training {
+    Network network;
+    std::unique_ptr<Trainer> trainer;
+  };
+  Result<std::unique_ptr<Training>> resumed(Training& from, const TrainerConfig& config, std::size_t step);
+
+  const Trial& trial_;
+  const TrialWay way_;
+  Json options_;
+  Shape input_;
+  Element element_ = Element::f32;
+  std::deque<std::vector<float>> kept_;
+  std::deque<std::vector<double>> kept64_;
+  TrialRecord record_;
+};
+
+std::vector<double> TrialRun::inputs(std::string_view purpose) const {
+  std::size_t n = 1;
+  for (const std::size_t extent : trial_.input) n *= extent;
+  std::vector<double> x = uniform(purpose, n);
+  const RandomStream stream{trial_.data, RandomDomain::Noise, 2, random_site(purpose)};
+  for (std::size_t i = 0; i < n; ++i) {
+    if (trial_.ids != 0) {
+      x[i] = static_cast<double>(stream.below(i, static_cast<std::uint32_t>(trial_.ids)));
+      continue;
+    }
+    if (trial_.inputs == "wide") x[i] *= stream.below(i, 4) == 0 ? 30 : 0.01;
+    if (trial_.inputs == "thresholds" && stream.below(i, 3) == 0) x[i] = kThresholds[stream.below(n + i, std::size(kThresholds))];
+    if (trial_.inputs == "non-finite" && stream.below(i, 40) == 0) {
+      const std::uint32_t which = stream.below(n + i, 3);
+      x[i] = which == 0 ? std::numeric_limits<double>::quiet_NaN() : which == 1 ? std::numeric_limits<double>::infinity() : -1e30;
+    }
+  }
+  return x;
+}
+
+void TrialRun::show_weights(const Network& network, const std::string& when) {
+  network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    const std::string name = when + path;
+    if (!w.master64().empty()) return show(name, std::as_bytes(w.master64()));
+    if (!w.master().empty()) return show(name, std::as_bytes(w.master()));
+    std::vector<double> values(w.elements());
+    w.decode(0, values.size(), values.data());
+    show(name, std::as_bytes(std::span(values)));
+  });
+}
+
+// What initialisation leaves at 0 or 1 gets values of its own, so that it shows.
+Result<void> TrialRun::stir(Network& network) {
+  Result<void> done;
+  network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    if (w.role() != WeightRole::Vector && w.role() != WeightRole::TypedVector && w.role() != WeightRole::Adapter) return;
+    std::vector<double> values(w.elements());
+    w.decode(0, values.size(), values.data());
+    const std::vector<double> by = uniform(path, values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.25 * by[i];
+    if (auto set = w.set(std::span<const double>(values)); !set) done = std::move(set);
+  });
+  return done;
+}
+
+Result<Network> TrialRun::network() {
+  LOOM_TRY(SpecResult read, network_from_json(trial_.network));
+  Network network = std::move(read.network);
+  LOOM_TRY(input_, Shape::create(trial_.input));
+  LOOM_TRY_VOID(network.initialise());
+  LOOM_TRY_VOID(stir(network));
+  element_ = network.settings.activations;
+  const bool steps = trial_.mode.starts_with("mesh");
+  LOOM_TRY_VOID(steps ? network.prepare_steps(input_) : network.prepare(input_));
+  return network;
+}
+
+Mixed mixed_named(const std::string& name) {
+  return name == "bf16" ? Mixed::bf16 : name == "f16" ? Mixed::f16 : name == "fp8" ? Mixed::fp8 : Mixed::none;
+}
+
+// Calls on one batch each, whole or in parts.
+Result<void> TrialRun::forward_calls(const Network& network, std::string_view label, std::size_t calls) {
+  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads, .isa = way_.isa, .mixed = mixed_named(text_of(options_, "mixed"))}));
+  const std::size_t batch = input_[0], part = std::min(batch, number_of(options_, "part", batch));
+  for (std::size_t call = 0; call < calls; ++call) {
+    const ConstView x = view(inputs(fmt::format("x{}", call)), input_);
+    Sha256 whole;
+    for (std::size_t first = 0; first < batch; first += part) {
+      std::vector<std::size_t> extents(trial_.input);
+      extents[0] = std::min(part, batch - first);
+      LOOM_TRY(const Shape shape, Shape::create(extents));
+      const std::size_t sample = input_.elements() / batch * bytes_of(element_);
+      PassExtras extras;
+      extras.training = flag_of(options_, "training"), extras.step = static_cast<std::uint32_t>(call), extras.first_sample = first;
+      const auto y = session->forward({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
+      if (!y) return is_answer(y.error()).map([](bool) {});
+      whole.update({static_cast<const std::byte*>(y->data), y->shape.elements() * bytes_of(element_)});
+    }
+    show_digest(fmt::format("{} {}", label, call), whole.finish());
+    record_.in_parts = part != batch;
+    if (part == batch) show(fmt::format("gate loss {}", call), session->gate_loss(), true);
+  }
+  return {};
+}
+
+Result<void> TrialRun::forward() {
+  LOOM_TRY(const Network net, network());
+  return forward_calls(net, "output", number_of(options_, "calls", 1));
+}
+
+Result<void> TrialRun::backward() {
+  LOOM_TRY(const Network net, network());
+  NetworkSessionOptions options{.threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_of(options_, "mixed"))};
+  options.checkpoint_every = number_of(options_, "checkpoint_every");
+  const auto session = NetworkSession::create(net, options);
+  if (!session) return is_answer(session.error()).map([](bool) {});
+  for (std::size_t call = 0; call < number_of(options_, "calls", 1); ++call) {
+    PassExtras extras;
+    extras.training = flag_of(options_, "training"), extras.step = static_cast<std::uint32_t>(call);
+    const auto y = (*session)->forward(view(inputs(fmt::format("x{}", call)), input_), extras);
+    if (!y) return is_answer(y.error()).map([](bool) {});
+    show(fmt::format("output {}", call), *y);
+    const ConstView dy = view(uniform(fmt::format("dy{}", call), y->shape.elements()), y->shape);
+    const auto dx = (*session)->backward(dy);
+    if (!dx) return is_answer(dx.error()).map([](bool) {});
+    show(fmt::format("input gradient {}", call), *dx);
+    net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+      const void* g = (*session)->gradients().of(w);
+      if (g != nullptr) show(fmt::format("gradient {} of {}", call, path), {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
+    });
+  }
+  return {};
+}
+
+// A new trainer of a network from a file, where the old one stood.
+Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, const TrainerConfig& config, std::size_t step) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::temp_directory_path(ignored);
+  const std::string path = (folder / fmt::format("loom-trial-{:016x}-{}.entity", reinterpret_cast<std::uintptr_t>(this), step)).string();
+  const Json said = Json::object();
+  LOOM_TRY_VOID(save_checkpoint(path, *from.trainer, {}, said));
+  auto checkpoint = read_checkpoint(path);
+  std::filesystem::remove(path, ignored);
+  if (!checkpoint) return tl::make_unexpected(checkpoint.error());
+  auto next = std::make_unique<Training>(Training{std::move(*checkpoint->network), nullptr});
+  LOOM_TRY_VOID(next->network.prepare(input_));
+  LOOM_TRY(next->trainer, Trainer::create(next->network, config));
+  checkpoint->network.emplace(Network::create({}).value());  // restore_trainer() asks whether there was one
+  LOOM_TRY_VOID(restore_trainer(*checkpoint, *next->trainer).map([](const RunPosition&) {}));
+  return next;
+}
+
+Result<void> TrialRun::train() {
+  Json json = options_["config"];
+  json["network"] = Json::object(), json["data"] = Json::object();
+  LOOM_TRY(TrainConfig config, read_train_config(json, ""));
+  config.trainer.session.threads = way_.threads, config.trainer.session.isa = way_.isa;
+  LOOM_TRY(Network net, network());
+  LOOM_TRY(const Shape output, net.output_shape(input_, 0, net.num_cells()));
+  auto training = std::make_unique<Training>(Training{std::move(net), nullptr});
+  auto trainer = Trainer::create(training->network, config.trainer);
+  if (!trainer && trainer.error().code == Code::InvalidArgument) {  // nothing to train
+    show_text("refused: " + trainer.error().message, {});
+    return {};
+  }
+  if (!trainer) return is_answer(trainer.error()).map([](bool) {});
+  training->trainer = std::move(*trainer);
+  const std::string loss = config.trainer.loss.name;
+  const auto& heads = config.trainer.loss.heads;
+  const bool by_class = loss == "softmax_crossentropy" || loss == "multi_head_softmax_ce";
+  for (std::size_t step = 0; step < number_of(options_, "steps", 1); ++step) {
+    if (step > 0 && step == number_of(options_, "save_after")) {
+      LOOM_TRY(training, resumed(*training, config.trainer, step));
+    }
+    Samples batch;
+    batch.inputs = view(inputs(fmt::format("x{}", step)), input_);
+    std::vector<std::int32_t> labels;
+    if (by_class) {
+      const std::size_t least = heads.empty() ? output.cols() : *std::ranges::min_element(heads);
+      labels = classes(fmt::format("t{}", step), output.rows() * std::max<std::size_t>(1, heads.size()), least);
+      batch.classes = labels;
+    } else {
+      std::vector<double> target = uniform(fmt::format("t{}", step), output.elements());
+      for (double& t : target) {
+        if (loss == "bce" || loss == "bce_logits" || loss == "crossentropy" || loss == "kl_div") t = 0.5 * (t + 1);
+        if (loss == "hinge") t = t < 0 ? -1 : 1;
+      }
+      batch.values = view(target, output);
+    }
+    const auto report = training->trainer->step(batch);
+    if (!report && report.error().code == Code::InvalidArgument && config.trainer.lbfgs_history) {  // a schedule may give it a rate of 0
+      show_text("refused: " + report.error().message, {});
+      break;
+    }
+    if (!report) {
+      LOOM_TRY_VOID(is_answer(report.error()).map([](bool) {}));
+      break;
+    }
+    record_.in_parts = config.trainer.micro_batch != 0;
+    show(fmt::format("loss {}", step), report->loss, true);
+    show(fmt::format("rate {}", step), report->learning_rate);
+    show(fmt::format("norm {}", step), report->gradient_norm);
+    if (report->skipped) show_text(fmt::format("skipped {}", step), report->why);
+    show_weights(training->network, fmt::format("step {} ", step));
+  }
+  return {};
+}
+
+Result<void> TrialRun::files() {
+  LOOM_TRY(Network net, network());
+  const std::string through = text_of(options_, "through");
+  if (through.starts_with("entity")) {
+    LOOM_TRY(const std::vector<std::byte> bytes, network_to_entity(net, {.keep_master = through != "entity"}));
+    LOOM_TRY(SpecResult read, network_from_entity(bytes));
+    net = std::move(read.network);
+  } else if (through == "json") {
+    LOOM_TRY(const std::string text, network_to_checkpoint(net));
+    LOOM_TRY(SpecResult read, network_from_json(text));
+    net = std::move(read.network);
+  } else if (through == "clone") {
+    LOOM_TRY(net, clone_network(net));
+  }
+  if (!through.empty()) LOOM_TRY_VOID(net.prepare(input_));
+  LOOM_TRY(const std::vector<std::byte> entity, network_to_entity(net));
+  show("entity", entity);
+  return forward_calls(net, "output", 1);
+}
+
+Result<void> TrialRun::morph() {
+  LOOM_TRY(Network net, network());
+  const Json types = options_["types"];
+  const bool direct = flag_of(options_, "direct");
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (direct && i + 1 < types.size()) continue;
+    LOOM_TRY(const DType type, dtype_from_name(*as_string(types[i])));
+    const auto done = net.morph_all(type);  // some types refuse some scales; nothing has changed then
+    if (!done && i + 1 == types.size()) return is_answer(done.error()).map([](bool) {});
+  }
+  if (flag_of(options_, "trim")) net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
+  LOOM_TRY_VOID(net.prepare(input_));
+  LOOM_TRY_VOID(forward_calls(net, "output", 1));
+  net.release_masters();
+  return forward_calls(net, "without masters", 1);
+}
+
+Result<void> TrialRun::mesh() {
+  LOOM_TRY(const Network net, network());
+  const std::size_t ticks = number_of(options_, "ticks", 1), back = number_of(options_, "backward"), change = number_of(options_, "change_input_at", 99);
+  StepMeshOptions mesh_options{.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, back), .backward = back > 0};
+  const auto made = StepMesh::create(net, mesh_options);
+  if (!made) return is_answer(made.error()).map([](bool) {});
+  StepMesh& mesh = **made;
+  LOOM_TRY(StepState state, mesh.create_state());
+  std::vector<StepState> others;
+  for (std::size_t i = 0; i < number_of(options_, "beside"); ++i) {
+    LOOM_TRY(StepState other, mesh.create_state());
+    others.push_back(std::move(other));
+    LOOM_TRY_VOID(others.back().set_input(view(inputs(fmt::format("other{}", i)), input_)));
+  }
+  const StepOptions step{.capture = back > 0, .training = flag_of(options_, "training")};
+  for (std::size_t tick = 0; tick < ticks; ++tick) {
+    if (tick == 0 || tick == change) LOOM_TRY_VOID(state.set_input(view(inputs(fmt::format("x{}", tick)), input_), tick != 2));
+    if (flag_of(options_, "through_snapshot") && tick == ticks / 2) {
+      const std::vector<std::byte> snapshot = state.snapshot();
+      LOOM_TRY(StepState fresh, mesh.create_state());
+      LOOM_TRY_VOID(fresh.restore(snapshot));
+      state = std::move(fresh);
+    }
+    std::vector<StepState*> all{&state};
+    for (StepState& other : others) all.push_back(&other);
+    const auto took = others.empty() ? mesh.step(state, step) : mesh.step(all, step);
+    if (!took) return is_answer(took.error()).map([](bool) {});
+    for (std::size_t cell = 0; cell < net.num_cells(); ++cell)
+      if (const auto y = state.output(cell)) show(fmt::format("tick {} cell {}", tick, cell), *y);
+    show(fmt::format("gate loss {}", tick), state.gate_loss());
+    show_digest(fmt::format("state {}", tick), state.hash());
+  }
+  const auto y = state.output();
+  if (back == 0 || !y) return {};
+  const ConstView dy = view(uniform("dy", y->shape.elements()), y->shape);
+  const auto ports = mesh.backward(state, dy, back);
+  if (!ports) return is_answer(ports.error()).map([](bool) {});
+  for (std::size_t i = 0; i < ports->size(); ++i) show(fmt::format("port gradient {}", i), (*ports)[i]);
+  net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    if (const void* g = mesh.gradients().of(w)) show("gradient of " + path, {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
+  });
+  return {};
+}
+
+Result<void> TrialRun::mesh_tween() {
+  LOOM_TRY(Network net, network());
+  const std::size_t history = number_of(options_, "history");
+  const auto made = StepMesh::create(net, {.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, history), .keep_inputs = true});
+  if (!made) return is_answer(made.error()).map([](bool) {});
+  StepMesh& mesh = **made;
+  LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
+  const auto tween = MeshTween::create(net, mesh, config, {.ticks = history});
+  if (!tween) return is_answer(tween.error()).map([](bool) {});
+  LOOM_TRY(StepState state, mesh.create_state());
+  LOOM_TRY_VOID(state.set_input(view(inputs("x"), input_)));
+  for (std::size_t tick = 0; tick < number_of(options_, "ticks", 1); ++tick) {
+    const auto took = mesh.step(state, {.capture = history > 0});
+    if (!took) return is_answer(took.error()).map([](bool) {});
+  }
+  for (std::size_t step = 0; step < number_of(options_, "steps", 1); ++step) {
+    const auto took = mesh.step(state, {.capture = history > 0});
+    if (!took) return is_answer(took.error()).map([](bool) {});
+    const auto y = state.output();
+    if (!y) continue;  // no data has come through yet
+    show(fmt::format("output {}", step), *y);
+    const ConstView t = view(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape);
+    if (const auto moved = (*tween)->step(state, {.values = t}, 0.05); !moved) return is_answer(moved.error()).map([](bool) {});
+    show(fmt::format("gap {}", step), (*tween)->output_gap());
+    for (const MeshTweenUse& use : (*tween)->uses()) show(fmt::format("budget {} of {}", step, *use.path), use.budget);
+    show_weights(net, fmt::format("step {} ", step));
+  }
+  return {};
+}
+
+Result<void> TrialRun::evolve() {
+  LOOM_TRY(Network a, network());
+  LOOM_TRY(Network b, network());
+  MutationConfig config;
+  config.seed = trial_.data;
+  const Json* rate = find(options_, "rates");
+  const double r = rate == nullptr ? 0.5 : as_number(*rate).value_or(0.5);
+  MutationConfig::rates(config, [&](std::string_view, double& value) { value = r; });
+  for (std::size_t i = 0; i < number_of(options_, "mutations", 1); ++i) {
+    LOOM_TRY_VOID(mutate(a, input_, config, {.generation = static_cast<std::uint32_t>(i)}));
+    show_digest(fmt::format("mutation {}", i), network_digest(a, spec_digest(a)));
+  }
+  LOOM_TRY(const SpliceConfig::Mode mode, splice_mode_from_name(text_of(options_, "splice", "blend")));
+  LOOM_TRY(Network child, splice(a, b, {.mode = mode, .seed = trial_.data}));
+  LOOM_TRY_VOID(child.prepare(input_));
+  show_digest("child", network_digest(child, spec_digest(child)));
+  return forward_calls(child, "output", 1);
+}
+
+Result<TrialRecord> TrialRun::run() {
+  Result<void> done;
+  if (trial_.mode == "forward")
+    done = forward();
+  else if (trial_.mode == "backward")
+    done = backward();
+  else if (trial_.mode == "train" || trial_.mode == "tween")
+    done = train();
+  else if (trial_.mode == "files")
+    done = files();
+  else if (trial_.mode == "morph")
+    done = morph();
+  else if (trial_.mode == "mesh")
+    done = mesh();
+  else if (trial_.mode == "mesh tween")
+    done = mesh_tween();
+  else if (trial_.mode == "evolve")
+    done = evolve();
+  else
+    return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
+  if (!done) return tl::make_unexpected(std::move(done).error());
+  return std::move(record_);
+}
+
+}  // namespace
+
+Result<Network> trial_network(const Trial& trial) { return TrialRun(trial, {}).network(); }
+std::vector<double> trial_input(const Trial& trial, std::string_view call) { return TrialRun(trial, {}).inputs(call); }
+
+Result<TrialRecord> run_trial(const Trial& trial, const TrialWay& way) {
+  if (way.variant > trial.variants.size()) return fail(Code::InvalidArgument, "trial: variant {} of {}", way.variant, trial.variants.size());
+  return TrialRun(trial, way).run();
+}
+
+}  // namespace loom

@@ -1,0 +1,86 @@
+#pragma once
+// Random differential tests: networks of every kind and option that a seed draws, run in every way that the contract calls equal (instruction
+// sets, threads, parts of a batch, micro-batches, recomputation, files, resumption), must give one digest. `loom verify --random` and
+// tests/determinism/random_networks run them.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/isa.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "network/network.h"
+
+namespace loom {
+
+// A whole case: nothing else is needed to run it, so that a failing one can be kept as a file.
+struct Trial {
+  Json network;                    // a spec
+  std::vector<std::size_t> input;  // the batch in front
+  std::size_t ids = 0;             // above 0: the input is integers below this
+  std::uint64_t data = 0;          // seed of inputs, targets and what is added to biases
+  std::string inputs = "uniform";  // or "wide", "thresholds", "non-finite"
+  std::string mode;                // what is run: trial_modes()
+  Json options = Json::object();   // of the mode
+  // Patches of the options (JSON merge patches) that promise the same bits.
+  std::vector<Json> variants;
+};
+
+std::vector<std::string> trial_modes();
+
+// The case of that number: the same everywhere. `rejected` counts drafts that the engine refused to build.
+Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected = nullptr);
+
+Json trial_to_json(const Trial& trial);
+Result<Trial> trial_from_json(const Json& json);
+
+// The network of a trial as every run of it begins, prepared, and what a call reads ("x0" is the first).
+Result<Network> trial_network(const Trial& trial);
+std::vector<double> trial_input(const Trial& trial, std::string_view call);
+
+struct TrialWay {
+  Isa isa = Isa::scalar;
+  int threads = 1;
+  std::size_t variant = 0;  // 0: the options as they are; else variants[variant - 1]
+  std::string text(const Trial& trial) const;
+};
+
+// What a run showed, in the order it was shown.
+struct TrialRecord {
+  struct Entry {
+    std::string name;
+    Digest digest;
+    bool of_whole_batch = false;  // a sum over all samples in f64 (losses): a function of how the batch was cut
+  };
+  std::vector<Entry> entries;
+  bool in_parts = false;          // the batch was cut
+  std::string digest() const;
+  // "output 2: 0a1b.. here, 3c4d.. there"; empty where both agree.
+  std::string difference(const TrialRecord& other) const;
+};
+
+// Errors are those that no way may give: the trial itself is wrong. What a network answers to its values (a step that is not finite) is part
+// of the record.
+Result<TrialRecord> run_trial(const Trial& trial, const TrialWay& way);
+
+// Plenty: every instruction set with every number of threads and every variant; else a handful that rotates with `turn`. The first is what
+// the others are compared with.
+std::vector<TrialWay> trial_ways(const Trial& trial, std::size_t turn, bool plenty = false);
+
+struct TrialVerdict {
+  std::string digest;      // of the first way
+  std::string difference;  // empty: every way agrees; else the first that does not, or what failed
+  bool passed() const { return difference.empty(); }
+};
+TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways);
+
+// A smaller trial that fails too: layers, settings, widths, samples and steps go while it does, for at most `seconds`. `fails` sees trials that
+// the engine may refuse; a refusal is no failure.
+Trial shrink_trial(const Trial& trial, const std::function<bool(const Trial&)>& fails, double seconds = 60);
+// The same for a trial that check_trial() does not pass.
+Trial shrink_trial(const Trial& trial, const std::vector<TrialWay>& ways, double seconds = 60);
+
+}  // namespace loom

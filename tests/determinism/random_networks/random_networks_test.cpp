@@ -1,0 +1,86 @@
+// Random networks in every way that the contract calls equal. Each case is named by seed and number: `loom verify --random 1 --seed S --case K`
+// runs it alone. LOOM_TRIALS=N runs N cases in place of those of CI, LOOM_TRIALS_SEED=S others.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "layers/all.h"
+#include "support/files.h"
+#include "trials/random_network.h"
+#include "trials/recipes.h"
+#include "trials/trial.h"
+
+namespace loom {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+#if defined(__SANITIZE_THREAD__) || defined(LOOM_SANITIZED)
+constexpr std::uint32_t kCases = 40;
+#else
+constexpr std::uint32_t kCases = 300;
+#endif
+
+std::uint64_t asked_for(const char* name, std::uint64_t standard) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? standard : std::strtoull(text, nullptr, 10);
+}
+
+TEST(RandomNetworks, every_kind_has_a_recipe) {
+  for (const LayerKind& kind : layer_kinds()) EXPECT_NE(recipe_of(kind.name), nullptr) << kind.name << ": a recipe in src/trials/recipes.cpp is missing";
+}
+
+TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {
+  std::set<std::string> seen;
+  for (std::uint32_t k = 0; k < 20; ++k) {
+    const Trial trial = random_trial(kSeed, k);
+    EXPECT_EQ(dump_json(trial_to_json(trial)), dump_json(trial_to_json(random_trial(kSeed, k))));
+    const auto again = trial_from_json(trial_to_json(trial));
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(dump_json(trial_to_json(*again)), dump_json(trial_to_json(trial)));
+    seen.insert(dump_json(trial_to_json(trial)));
+  }
+  EXPECT_EQ(seen.size(), 20u);
+}
+
+// Failing cases of the past, shrunk: kept/NAME.json.
+TEST(RandomNetworks, kept_cases_give_the_same_bits_in_every_way) {
+  std::size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
+    SCOPED_TRACE(file.path().filename().string());
+    const auto json = parse_json(test::read_all(file.path().string()));
+    ASSERT_TRUE(json) << json.error().message;
+    const auto trial = trial_from_json(*json);
+    ASSERT_TRUE(trial) << trial.error().message;
+    EXPECT_EQ(check_trial(*trial, trial_ways(*trial, 0, true)).difference, "");
+    ++count;
+  }
+  EXPECT_GT(count, 0u);
+}
+
+// Faults that this test has found and that others are repairing: their line goes with the fault.
+bool is_being_repaired(const Trial& trial) {
+  if (trial.mode.starts_with("mesh")) return true;  // scratch memory of the mesh is planned without gradients and for one thread: abort
+  if (trial.mode == "tween") return true;           // two and more threads on more than 31 744 weights: other updates
+  if (trial.mode == "evolve") return true;          // a mutated lora leaves weights without values: crash
+  const auto skips = [](const Json& layer) { return layer.contains("skip_from") && layer["skip_from"].is_array(); };
+  if (any_layer(trial.network, skips)) return true;  // a skip from a cell with a link adds the output of the link's target
+  const Json* config = find(trial.options, "config");
+  return config != nullptr && config->contains("shards");  // fewer samples than shards with clip_norm: abort
+}
+
+TEST(RandomNetworks, every_way_gives_the_same_bits) {
+  const std::uint64_t seed = asked_for("LOOM_TRIALS_SEED", kSeed);
+  const auto cases = static_cast<std::uint32_t>(asked_for("LOOM_TRIALS", kCases));
+  for (std::uint32_t k = 0; k < cases; ++k) {
+    const Trial trial = random_trial(seed, k);
+    if (is_being_repaired(trial)) continue;
+    const TrialVerdict verdict = check_trial(trial, trial_ways(trial, k));
+    EXPECT_TRUE(verdict.passed()) << "loom verify --random 1 --seed " << seed << " --case " << k << "\n" << verdict.difference;
+  }
+}
+
+}  // namespace
+}  // namespace loom
