@@ -1,16 +1,20 @@
-// Session::feed takes its memory at create(): no heap call after the first feed. So does the step mesh. A binary of its own, as it replaces operator new
+// Session::feed takes its memory at create(): no heap call after the first feed. So do sessions of networks and the step mesh. A binary of its own, as it replaces operator new
 // and counts malloc as well (glibc's symbols are weak against these).
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 
 #include "core/philox.h"
 #include "learning/tween/mesh_tween.h"
 #include "lm/golden.h"
 #include "lm/session.h"
+#include "network/golden.h"
+#include "network/network_session.h"
 #include "network/spec.h"
 #include "network/step_mesh.h"
 
@@ -159,6 +163,59 @@ TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
         EXPECT_TRUE(ok);
         EXPECT_EQ(g_calls.load(), 0u) << mode << " through " << through << " with " << threads;
       }
+}
+
+// Every kind in a float, an integer type of rows and one of groups: forward alone, and forward and backward.
+TEST(SessionAllocation, V_13_forward_and_backward_take_no_heap_memory_after_the_first_call) {
+  for (const GoldenLayer& c : golden_layers())
+    for (const DType dtype : {DType::float32, DType::int8, DType::int4}) {
+      if (!c.typed && dtype != DType::float32) continue;
+      const auto network = golden_network(c, dtype);
+      ASSERT_TRUE(network) << c.name;
+      const std::vector<float> x = golden_input(c), dy(network->shape_after(0).elements(), 0.5f);
+      const Shape shape = Shape::create(c.input).value();
+      for (const bool backward : {false, true})
+        for (const int threads : {1, 2}) {
+          const auto session = NetworkSession::create(*network, {threads, std::nullopt, backward}).value();
+          bool ok = true;
+          const auto call = [&] {
+            const auto y = session->forward({x.data(), shape}, {.training = c.training});
+            ok = ok && y;
+            if (ok && backward) ok = ok && session->backward({dy.data(), y->shape});
+          };
+          call();
+          ASSERT_TRUE(ok) << c.name;
+          g_calls = 0;
+          g_counting = true;
+          for (int i = 0; i < 3; ++i) call();
+          g_counting = false;
+          EXPECT_TRUE(ok) << c.name;
+          EXPECT_EQ(g_calls.load(), 0u) << c.name << " " << name(dtype) << (backward ? " backward" : "") << " with " << threads;
+        }
+    }
+}
+
+// Weights of 8 and 4 bits stay packed: a quarter and an eighth of the bytes go by, and nothing is decoded on the way.
+TEST(SessionAllocation, G_57_V_13_one_row_through_packed_weights_is_faster_than_through_floats) {
+  const auto least_time = [](const char* dtype) {
+    auto spec = network_from_json(fmt::format(R"({{"default_dtype":"{}","layers":[{{"type":"dense","input_height":4096,"output_height":2048}}]}})", dtype));
+    EXPECT_TRUE(spec) << dtype;
+    const Shape shape = Shape::of({1, 4096});
+    EXPECT_TRUE(spec->network.prepare(shape));
+    const auto session = NetworkSession::create(spec->network, {.threads = 1}).value();
+    const std::vector<float> x(4096, 0.5f);
+    EXPECT_TRUE(session->forward({x.data(), shape}));
+    double least = 1e9;
+    for (int i = 0; i < 200; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_TRUE(session->forward({x.data(), shape}));
+      least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return least;
+  };
+  const double floats = least_time("float32");
+  EXPECT_LT(least_time("int8"), floats);
+  EXPECT_LT(least_time("int4"), floats);
 }
 
 TEST(AllocationCounter, counts) {

@@ -32,6 +32,7 @@ struct MutationConfig {
   std::vector<DType> dtypes = {DType::float32, DType::float16, DType::int8, DType::int4};
   std::size_t d_model = 0;       // embedding width and what filters follow from; 0: the layer's input width, at most 16
   std::size_t num_heads = 4;     // 1 below 4 features; fewer where they do not divide the width
+  std::size_t in_channels = 1;   // that a sample without axes for channels and places is cut into, where they divide it
   std::size_t filters = 0;       // 0: max(1, d_model / 4)
   std::size_t kernel_size = 3;
   std::size_t vocab_size = 256;

@@ -43,6 +43,36 @@ TEST(Mutation, E_20_defaults) {
   for (const std::string& kind : c.layer_types) EXPECT_TRUE(layer_kind(kind)) << kind;
   EXPECT_EQ(c.activations.size(), 6u);
   EXPECT_EQ(c.dtype_rate + c.cell_grow_rate + c.layer_prune_rate, 0);
+  EXPECT_EQ(c.d_model, 0u);
+  EXPECT_EQ(c.num_heads, 4u);
+  EXPECT_EQ(c.in_channels, 1u);
+  EXPECT_EQ(c.filters, 0u);
+  EXPECT_EQ(c.kernel_size, 3u);
+  EXPECT_EQ(c.vocab_size, 256u);
+  EXPECT_EQ(c.num_clusters, 8u);
+  EXPECT_EQ(c.seed, 0u);
+}
+
+TEST(Mutation, E_20_the_settings_are_those_of_the_layers_they_make) {
+  MutationConfig c;
+  c.d_model = 12, c.num_heads = 2, c.in_channels = 3, c.filters = 5, c.kernel_size = 5, c.vocab_size = 40, c.num_clusters = 6;
+  const auto made = [&](const char* kind, const Shape& in, const Shape& out) {
+    const auto layer = repaired_layer(kind, in, out, {}, c, 5, Activation::Tanh);
+    EXPECT_TRUE(layer) << kind;
+    return layer ? dump_json(layer_to_json(**layer)) : std::string();
+  };
+  const Shape flat = Shape::of({2, 24}), out = Shape::of({2, 24});
+  EXPECT_NE(made("cnn1", flat, out).find(R"("shape":[3,8])"), std::string::npos) << made("cnn1", flat, out);
+  EXPECT_NE(made("cnn2", flat, out).find(R"("shape":[3,1,8])"), std::string::npos) << made("cnn2", flat, out);
+  for (const char* part : {R"("input_channels":3)", R"("filters":5)", R"("kernel_size":5)"})
+    EXPECT_NE(made("cnn1", flat, out).find(part), std::string::npos) << part;
+  EXPECT_NE(made("cnn1", Shape::of({2, 25}), Shape::of({2, 25})).find(R"("shape":[1,25])"), std::string::npos);  // 3 does not divide it
+  EXPECT_NE(made("mha", Shape::of({2, 3, 24}), Shape::of({2, 3, 24})).find(R"("num_heads":2)"), std::string::npos);
+  EXPECT_NE(made("embedding", flat, out).find(R"("embedding_dim":12)"), std::string::npos);
+  EXPECT_NE(made("embedding", flat, out).find(R"("vocab_size":40)"), std::string::npos);
+  EXPECT_NE(made("kmeans", flat, out).find(R"("num_clusters":6)"), std::string::npos);
+  c.filters = 0;  // d_model / 4
+  EXPECT_NE(made("cnn1", flat, out).find(R"("filters":3)"), std::string::npos);
 }
 
 TEST(Mutation, E_20_perturbation_is_uniform_within_its_scale) {
@@ -85,6 +115,44 @@ TEST(Mutation, E_21_nested_layers_are_reached) {
   EXPECT_EQ(changed(n, Shape::of({1, 2}), c).of(Mutation::Activation), 2u);
   EXPECT_EQ(text(n).find("silu"), std::string::npos);
   EXPECT_EQ(changed(n, Shape::of({1, 2}), only(&MutationConfig::weight_perturb_rate)).of(Mutation::Perturb), 2u);
+}
+
+// Engine E-21: perturb, activation, type, toggle; then a connection is added, then one dropped.
+TEST(Mutation, E_21_changes_are_made_in_their_order) {
+  const Network base = read(row_of({dense(4, 4, R"("activation":"tanh")"), dense(4, 4, R"("activation":"tanh")")}, R"("seed":3,)"));
+  const Shape input = Shape::of({1, 4});
+  const auto child = [&](const MutationConfig& c, MutationReport& report) {
+    Network n = clone_network(base).value();
+    report = changed(n, input, c, {0, 4});
+    return n;
+  };
+  MutationReport r;
+  MutationConfig c = only(&MutationConfig::node_rate);
+  c.layer_types = {"swiglu"};
+  const auto replaced = bytes(child(c, r));
+  // Another kind comes after what moved the old weights and its activation, and in place of a toggle.
+  c.weight_perturb_rate = c.activation_rate = c.layer_toggle_rate = 1;
+  c.activations = {Activation::Silu};
+  EXPECT_EQ(bytes(child(c, r)), replaced);
+  EXPECT_EQ(r.of(Mutation::Perturb), 2u);
+  EXPECT_EQ(r.of(Mutation::Activation), 2u);
+  EXPECT_EQ(r.of(Mutation::Type), 2u);
+  EXPECT_EQ(r.of(Mutation::Toggle), 0u);
+  // Perturbed weights are those of the layer whose activation changes then.
+  MutationReport moved;
+  const Network perturbed = child(only(&MutationConfig::weight_perturb_rate), moved);
+  c.node_rate = c.layer_toggle_rate = 0;
+  const Network both = child(c, r);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(values_of(*find_weight(*both.cell(i).layer, "weight")), values_of(*find_weight(*perturbed.cell(i).layer, "weight")));
+    EXPECT_EQ(layer_to_json(*both.cell(i).layer)["activation"], "silu");
+  }
+  // A network without connections has one to drop only after one was added.
+  c = only(&MutationConfig::connection_add_rate);
+  c.connection_drop_rate = 1;
+  EXPECT_EQ(text(child(c, r)), text(base));
+  EXPECT_EQ(r.of(Mutation::AddConnection), 1u);
+  EXPECT_EQ(r.of(Mutation::DropConnection), 1u);
 }
 
 TEST(Mutation, E_22_every_kind_fits_every_place) {

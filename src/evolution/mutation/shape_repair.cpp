@@ -36,6 +36,8 @@ std::size_t rank_of(std::string_view kind) {
   return 0;
 }
 
+bool is_spatial(std::string_view kind) { return kind.starts_with("cnn") || kind.starts_with("convtransposed"); }
+
 Result<Json> core_of(std::string_view kind, const Sizes& in, const Sizes& out, const MutationConfig& config, Activation activation) {
   const std::size_t width = in.back(), wanted = out.back();
   const bool same_rows = in.size() == out.size() && std::equal(in.begin(), in.end() - 1, out.begin());
@@ -60,7 +62,7 @@ Result<Json> core_of(std::string_view kind, const Sizes& in, const Sizes& out, c
     if (width / heads % 2 != 0) json["rope"] = false;
   } else if (kind == "rnn" || kind == "lstm" || kind == "gru") {
     json.update({{"input_height", width}, {"output_height", same_rows ? wanted : width}});
-  } else if (kind.starts_with("cnn") || kind.starts_with("convtransposed")) {
+  } else if (is_spatial(kind)) {
     const bool same_places = in.size() == out.size() && std::equal(in.begin() + 1, in.end(), out.begin() + 1);
     const std::size_t filters = same_places ? out[0] : config.filters != 0 ? config.filters : std::max<std::size_t>(1, d_model / 4);
     json.update({{"input_channels", in[0]}, {"filters", filters}, {"kernel_size", config.kernel_size}, {"padding", (config.kernel_size - 1) / 2},
@@ -110,7 +112,9 @@ Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Sh
   if (const std::size_t rank = rank_of(kind); rank != 0) {
     if (!has_batch) return fail(Code::ShapeMismatch, "{} needs a batch in front", kind);
     if (sample.size() != rank) {
+      const bool has_room = sample.size() < rank;
       sample = with_rank(sample, rank);
+      if (has_room && is_spatial(kind) && sample.back() % config.in_channels == 0) sample.front() = config.in_channels, sample.back() /= config.in_channels;
       LOOM_TRY_VOID(chain.reshape(sample));
     }
   }

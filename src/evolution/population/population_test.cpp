@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/file.h"
 #include "evolution/evolution_test.h"
@@ -62,6 +63,49 @@ TEST(Population, E_30_elites_stay_unchanged_and_keep_their_fitness) {
   EXPECT_EQ(p.best_score(), r.best);
   EXPECT_EQ(r.summary(), fmt::format("Gen 0 | best {:.6g} avg {:.6g} worst {:.6g} pop 16", r.best, r.average, r.worst));
   EXPECT_EQ(p.evolve(fitness, workers)->evaluated, 12u);
+}
+
+// Every child is the mutation of the mixture of its parents, who are elites (engine E-30).
+TEST(Population, E_30_children_are_mutations_of_mixtures_of_two_elites) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
+  PopulationConfig c;
+  c.size = 12;
+  c.mutation.node_rate = c.mutation.connection_add_rate = 0.3;
+  constexpr std::uint64_t kSeed = 9;
+  Population p = made(c, workers, *task, kSeed);
+  for (std::uint32_t generation = 1; generation < 4; ++generation) {
+    std::map<std::string, std::pair<Network, double>> before;  // by name
+    std::vector<std::string> names;
+    for (const Member& m : p.members()) {
+      names.push_back(m.id.text());
+      before.emplace(names.back(), std::pair(clone_network(m.network).value(), 0.0));
+    }
+    const GenerationReport r = p.evolve(fitness, workers).value();
+    std::vector<std::size_t> order(names.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i, before.at(names[i]).second = r.scores[i];
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return r.scores[a] > r.scores[b]; });
+    for (std::uint32_t i = 0; i < c.size; ++i) {
+      const Member& m = p.members()[i];
+      if (i < 3) {
+        EXPECT_EQ(m.id.text(), names[order[i]]);
+        EXPECT_EQ(network_digest(m.network, spec_digest(m.network)), network_digest(before.at(names[order[i]]).first, spec_digest(m.network)));
+        continue;
+      }
+      ASSERT_EQ(m.parents.size(), 2u);
+      for (const MemberId& parent : m.parents)
+        EXPECT_TRUE(parent.text() == names[order[0]] || parent.text() == names[order[1]] || parent.text() == names[order[2]]) << parent.text();
+      const auto &a = before.at(m.parents[0].text()), &b = before.at(m.parents[1].text());
+      SpliceConfig s;
+      s.fitness_a = a.second, s.fitness_b = b.second, s.seed = kSeed + i, s.step = generation;
+      Network child = splice(a.first, b.first, s).value();
+      MutationConfig mutation = c.mutation;
+      mutation.seed = kSeed;
+      ASSERT_TRUE(mutate(child, task->input(), mutation, {generation, i}));
+      EXPECT_EQ(network_digest(m.network, spec_digest(m.network)), network_digest(child, spec_digest(child))) << generation << " " << i;
+    }
+  }
 }
 
 TEST(Population, E_30_nan_ranks_last_and_spoils_nothing) {

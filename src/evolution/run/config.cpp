@@ -133,7 +133,8 @@ Result<void> read_mutation(const Json& json, MutationConfig& to) {
     to.dtypes.push_back(type);
     return {};
   });
-  r.size("d_model", to.d_model, 0, 65536), r.size("num_heads", to.num_heads, 1, 1024), r.size("filters", to.filters, 0, 65536);
+  r.size("d_model", to.d_model, 0, 65536), r.size("num_heads", to.num_heads, 1, 1024), r.size("in_channels", to.in_channels, 1, 65536);
+  r.size("filters", to.filters, 0, 65536);
   r.size("kernel_size", to.kernel_size, 1, 64), r.size("vocab_size", to.vocab_size, 1, 1 << 20), r.size("num_clusters", to.num_clusters, 1, 65536);
   r.size("max_layers", to.max_layers, 1, 1 << 20), r.size("max_operations", to.max_operations, 1, 1 << 20);
   r.size("max_adapter_weights", to.max_adapter_weights, 1, std::size_t{1} << 31);
