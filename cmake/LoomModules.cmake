@@ -11,7 +11,7 @@ if(LOOM_TESTS)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\";LOOM_BINARY_DIR=\"${CMAKE_BINARY_DIR}\"")
   target_include_directories(loom_test_support PUBLIC ${CMAKE_SOURCE_DIR}/tests)
-  target_compile_options(loom_test_support PUBLIC -Wno-conversion)
+  target_compile_options(loom_test_support PUBLIC -Wno-conversion $<$<CONFIG:Release>:-O1>)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
   target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
     <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)

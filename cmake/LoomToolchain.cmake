@@ -47,6 +47,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # GCC 12 and 13 see overlaps and overflows in std::string that are not there (GCC bugs 105329, 105651).
   target_compile_options(loom_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-free-nonheap-object)
 endif()
+if(LOOM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(loom_flags INTERFACE -Wno-subobject-linkage)  # takes the files of a unity build for headers
+endif()
 if(LOOM_WERROR)
   target_compile_options(loom_flags INTERFACE -Werror)
 endif()

@@ -26,7 +26,7 @@ Json to_json(const JournalMark& mark) { return {{"bytes", mark.bytes}, {"sha256"
 
 Result<JournalMark> journal_mark_from(const Json* json) {
   const Json *bytes = json == nullptr ? nullptr : find(*json, "bytes"), *hash = json == nullptr ? nullptr : find(*json, "sha256");
-  const auto count = bytes == nullptr ? std::nullopt : as_int(*bytes);
+  const std::optional<std::int64_t> count = as_int(bytes == nullptr ? Json() : *bytes);
   const std::string* digest = hash == nullptr ? nullptr : as_string(*hash);
   if (!count || *count < 0 || digest == nullptr) return fail(Code::CorruptData, "the journal's length and hash are missing");
   return JournalMark{static_cast<std::uint64_t>(*count), *digest};

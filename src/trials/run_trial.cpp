@@ -248,7 +248,8 @@ Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, co
   const auto folder = std::filesystem::temp_directory_path(ignored);
   const std::string path = (folder / fmt::format("loom-trial-{:016x}-{}.entity", reinterpret_cast<std::uintptr_t>(this), step)).string();
   const Json said = Json::object();
-  LOOM_TRY_VOID(save_checkpoint(path, *from.trainer, {}, said));
+  Journal no_journal;
+  LOOM_TRY_VOID(save_checkpoint(path, *from.trainer, {}, said, no_journal));
   auto checkpoint = read_checkpoint(path);
   std::filesystem::remove(path, ignored);
   if (!checkpoint) return tl::make_unexpected(checkpoint.error());

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "network/golden.h"
 #include "lm/golden.h"
+#include "support/paths.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
