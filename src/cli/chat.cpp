@@ -155,9 +155,7 @@ class Chat {
   Result<Generation> read_and_write() {
     LOOM_TRY(const std::string text, prompts_.render(messages_));
     std::vector<std::int32_t> ids;
-    LOOM_TRY(const text::Encoded encoded,
-             model_.tokenizer->encode(text, {/*add_special_tokens=*/false, /*parse_special=*/true, prompt_limit(*session_)}, ids));
-    warn_dropped(encoded.dropped_bytes);
+    LOOM_TRY_VOID(encode_prompt(model_, *session_, text, /*add_special_tokens=*/false, ids));
     std::size_t same = 0;
     while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
     if (same > 0 && same == ids.size()) --same;   // the last token is fed again for its logits

@@ -210,6 +210,16 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
+Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text, bool add_special_tokens,
+                                    std::vector<std::int32_t>& ids) {
+  const std::size_t limit = 4 * session.context_tokens();
+  auto encoded = model.tokenizer->encode(text, {add_special_tokens, /*parse_special=*/true, limit}, ids);
+  if (!encoded && encoded.error().code == Code::ContextFull)
+    return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}: --ctx makes it larger", limit, session.context_tokens());
+  if (encoded) warn_dropped(encoded->dropped_bytes);
+  return encoded;
+}
+
 void warn_dropped(std::size_t bytes) {
   if (bytes > 0) warn(fmt::format("{} bytes of the text have no token in this vocabulary and were left out", bytes));
 }

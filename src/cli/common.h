@@ -91,8 +91,9 @@ std::string cpu_name();
 void print_json(const Json& value);
 // One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
 void warn_dropped(std::size_t bytes);
-// What a prompt may have before encoding gives up: some times the context, so that the error of a text that is a little too long still
-// says how long it is.
-inline std::size_t prompt_limit(const Session& session) { return 4 * session.context_tokens(); }
+// The tokens of a prompt; warns of dropped bytes. ContextFull: encoding ends at some times the context, so that the error of a text that is a
+// little too long still says how long it is.
+Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text, bool add_special_tokens,
+                                    std::vector<std::int32_t>& ids);
 
 }  // namespace loom::cli

@@ -198,6 +198,7 @@ Run dna_command(CLI::App& app) {
   add_overwrite(app, o->overwrite);
   app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
+  add_max_memory(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_dna(*o)); };
 }

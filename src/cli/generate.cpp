@@ -25,8 +25,7 @@ struct Prompt {
   std::size_t dropped_bytes = 0;
 };
 
-// At most `limit` tokens.
-Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, std::size_t limit) {
+Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, const Session& session) {
   Prompt prompt;
   if (o.prompting.messages.empty()) {
     LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
@@ -45,9 +44,8 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
       prompt.text = std::move(*text);
     }
   }
-  LOOM_TRY(const text::Encoded encoded, model.tokenizer->encode(prompt.text, {!prompt.templated, /*parse_special=*/true, limit}, prompt.ids));
+  LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, !prompt.templated, prompt.ids));
   prompt.dropped_bytes = encoded.dropped_bytes;
-  warn_dropped(encoded.dropped_bytes);
   return prompt;
 }
 
@@ -108,7 +106,7 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(const auto session, open_session(model, o.common));
-  LOOM_TRY(const Prompt prompt, make_prompt(o, model, prompt_limit(*session)));
+  LOOM_TRY(const Prompt prompt, make_prompt(o, model, *session));
   if (o.show_prompt) return show(o, prompt);
   LOOM_TRY(const Generation g, answer(*session, model, prompt.ids, generation, o.common, !o.common.json));
   if (o.common.json) {
