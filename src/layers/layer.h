@@ -195,6 +195,7 @@ class Residual;
 struct CellSource {
   std::array<std::size_t, 4> address{};
   std::size_t slot = 0;
+  std::optional<Shape> shape{};  // while a network is being prepared
   bool prepared = false;
 };
 

@@ -202,6 +202,51 @@ TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"residual","skip_from":[0,0,0,1]})"), cell(1, kDense)}, 2)), Code::FeedbackLink);
 }
 
+TEST(Links, V_31_a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a_link) {
+  const std::string skip = R"({"type":"residual","skip_from":[0,0,0,1]})";
+  Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, skip)}, 3));
+  Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
+  const Shape shape = Shape::of({2, 5});
+  check_gradients(network, shape, "skip from a link");
+  ASSERT_TRUE(twice.prepare(shape));
+  const std::vector<double> x = seeded("x", 10);
+  std::vector<double> expected = run(twice, shape, x);
+  for (double& v : expected) v += v;
+  EXPECT_EQ(run(network, shape, x), expected);
+  // The link's target is disabled: its cell passes the input through, the link does not.
+  const std::string narrow = R"({"type":"dense","input_height":5,"output_height":3,"is_disabled":true})";
+  Network disabled = read(grid({cell(0, narrow), cell(1, link_to(0)), cell(2, skip)}, 3));
+  check_gradients(disabled, shape, "skip from a link to a disabled cell");
+}
+
+TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
+  const auto dense = [](int in, int out) { return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{}}})", in, out); };
+  const auto holding = [&](const std::string& child, int from) {
+    return R"({"type":"sequential","sequential_layers":[)" + child + fmt::format(R"(,{{"type":"residual","skip_from":[0,0,0,{}]}}]}})", from);
+  };
+  std::string message;
+  EXPECT_EQ(code_of(grid({cell(0, dense(5, 3)), cell(1, holding(dense(3, 4), 0))}, 2), Shape::of({2, 5}), &message), Code::ShapeMismatch);
+  EXPECT_NE(message.find("skip of shape [2, 3], input of shape [2, 4]"), std::string::npos) << message;
+  // A session may give other lengths than the ones that were checked.
+  Network lengths = read(grid({cell(0, dense(5, 5)), cell(1, holding(dense(5, 5), 0))}, 2));
+  ASSERT_TRUE(lengths.prepare(Shape::of({2, 3, 5})));
+  EXPECT_EQ(run(lengths, Shape::of({1, 7, 5}), seeded("x", 35)).size(), 35u);
+  // Shared by a cell that runs before the one whose output is added: alone, and through another link.
+  const auto spec = [&](int user) {
+    return grid({cell(0, user == 0 ? link_to(3) : kDense), cell(1, kDense), cell(2, user == 2 ? link_to(3) : kDense), cell(3, holding(kDense, 1))}, 4);
+  };
+  EXPECT_EQ(code_of(spec(0), Shape::of({2, 5}), &message), Code::FeedbackLink);
+  EXPECT_NE(message.find("cell (0,0,0,3) adds the output of cell (0,0,0,1), which does not run before cell (0,0,0,0)"), std::string::npos) << message;
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"sequential","sequential_layers":[)" + link_to(2) + "]}"), cell(1, kDense),
+                          cell(2, R"({"type":"sequential","sequential_layers":[)" + link_to(3) + "]}"), cell(3, holding(kDense, 1))},
+                         4)),
+            Code::FeedbackLink);
+  Network later = read(spec(2));
+  check_gradients(later, Shape::of({2, 5}), "a shared skip");
+  Network steps = read(spec(0));
+  EXPECT_TRUE(steps.prepare_steps(Shape::of({2, 5})));
+}
+
 TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
   const auto holder = [](int l, const std::string& inside) {
     return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}");

@@ -63,9 +63,17 @@ Result<std::size_t> Network::final_target(const std::string& place, const std::a
   return to;
 }
 
-Result<std::size_t> Network::source_cell(CellSource& source, std::size_t from, const std::string& place,
+// Only links follow links: what a skip names is that cell's own output, whatever operation the cell borrows.
+Result<std::size_t> Network::skip_target(const std::string& place, const std::array<std::size_t, 4>& a) const {
+  auto cell = index_of({a[0], a[1], a[2], a[3]});
+  if (!cell) return at(place, std::move(cell).error());
+  if (!cells_[*cell].layer) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*cell));
+  return cell;
+}
+
+Result<std::size_t> Network::source_cell(const Layer& layer, const CellSource& source, std::size_t from, const std::string& place,
                                          std::map<std::size_t, std::size_t>& known) const {
-  LOOM_TRY(const std::size_t cell, final_target(place, source.address, known));
+  LOOM_TRY(const std::size_t cell, layer.as_link() != nullptr ? final_target(place, source.address, known) : skip_target(place, source.address));
   if (cell >= from && sweep_ == Sweep::Plain)
     return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place,
                 place_text(cell), place_text(from));
@@ -73,11 +81,12 @@ Result<std::size_t> Network::source_cell(CellSource& source, std::size_t from, c
 }
 
 Result<void> Network::resolve_links() {
-  links_.clear(), sources_.clear(), state_needs_.clear();
+  links_.clear(), sources_.clear(), skips_.clear(), state_needs_.clear();
   only_steps_ = false;
   std::vector<LinkUse> uses;
   std::map<std::size_t, std::size_t> known;
   std::vector<std::pair<CellSource*, std::size_t>> wanted;
+  std::map<std::size_t, std::size_t> latest_skip;  // by cell: the last of those whose outputs it adds
   std::optional<Error> error;
   for (std::size_t i = 0; i < cells_.size() && !error; ++i) {
     if (!cells_[i].layer) continue;
@@ -93,10 +102,15 @@ Result<void> Network::resolve_links() {
           error = Error{Code::InvalidConfig, place + ": a feed link stands in a cell of the grid, not inside a container"};
           return;
         }
-        auto cell = source_cell(*source, i, place, known);
+        auto cell = source_cell(layer, *source, i, place, known);
         if (!cell) return void(error = std::move(cell).error());
         only_steps_ |= *cell >= i || (link != nullptr && !link->feeds());
         wanted.emplace_back(source, *cell), sources_.push_back(*cell);
+        if (link == nullptr) {
+          skips_.push_back(source);
+          std::size_t& latest = latest_skip[i];
+          latest = std::max(latest, *cell);
+        }
       } else if (link != nullptr) {
         auto to = final_target(place, link->address(), known);
         if (!to) return void(error = std::move(to).error());
@@ -113,8 +127,10 @@ Result<void> Network::resolve_links() {
     source->slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, cell) - sources_.begin()), source->prepared = true;
     ++source_uses_[source->slot];
   }
+  std::ranges::sort(skips_, {}, &CellSource::slot);
   std::vector<std::size_t> order;
   LOOM_TRY_VOID(order_uses(uses, order));
+  LOOM_TRY_VOID(check_shared_skips(uses, order, latest_skip));
   for (const LinkUse& use : uses) {
     Layer* operation = cells_[use.to].layer.get();
     const Link* feed = operation->as_link();
@@ -173,6 +189,25 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
         order.push_back(cell);
         way.pop_back();
       }
+    }
+  }
+  return {};
+}
+
+// A link runs its target where the link stands: what the target adds must have been computed by then.
+Result<void> Network::check_shared_skips(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order,
+                                         std::map<std::size_t, std::size_t>& latest_skip) {
+  if (latest_skip.empty()) return {};
+  for (const std::size_t cell : order) {
+    for (auto use = std::ranges::lower_bound(uses, cell, {}, &LinkUse::from); use != uses.end() && use->from == cell; ++use) {
+      const auto skip = latest_skip.find(use->to);
+      if (skip == latest_skip.end()) continue;
+      if (skip->second >= cell && sweep_ == Sweep::Plain)
+        return fail(Code::FeedbackLink, "{}: {} adds the output of {}, which does not run before {}; use the step mesh", use->place,
+                    place_text(use->to), place_text(skip->second), place_text(cell));
+      only_steps_ |= skip->second >= cell;
+      std::size_t& latest = latest_skip[cell];
+      latest = std::max(latest, skip->second);
     }
   }
   return {};

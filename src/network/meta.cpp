@@ -94,8 +94,19 @@ Result<LayerPtr> exchange(Network& network, const Target& target, LayerPtr layer
   return network.exchange(target.cell, std::move(layer));
 }
 
+// A lora around it holds adapters for the weights that would go.
+bool is_adapted(const Network& network, const Target& target) {
+  if (target.holder == nullptr) return false;
+  bool found = false;
+  visit_layers("", *network.cell(target.cell).layer, [&](const std::string&, Layer& layer) {
+    if (layer.as_lora() != nullptr) visit_layers("", layer, [&](const std::string&, Layer& inner) { found |= inner.as_metacognition() == target.holder; });
+  });
+  return found;
+}
+
 // Another layer in the target's place, if the network runs with it.
 Result<void> replace(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
+  if (is_adapted(network, target)) return fail(Code::Unsupported, "a layer inside a lora keeps its place");
   const Layer& old = current(network, target);
   Json spec = spec_of(rule.command, rule.param, target.input, target.output);
   spec["dtype"] = std::string(name(old.common.encoding.dtype));

@@ -178,6 +178,17 @@ TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_r
   }
 }
 
+TEST(Metacognition, L_152_a_layer_inside_a_lora_keeps_its_place) {
+  const std::string asks = rule(R"("condition":"std_above","threshold":-1,"command":"dense")");
+  Watched w = watch(grid(cell(0, R"({"type":"lora","base_layer":)" + meta(asks) + "}")));
+  const std::vector<float> before = w.forward(std::vector<float>(8, 0.25f));
+  const std::vector<MetaEvent> events = w.commit();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_FALSE(events[0].refusal.empty());
+  w.network->visit_weights([](const std::string& path, const Weight& weight, const Layer&) { EXPECT_TRUE(weight.has_value()) << path; });
+  EXPECT_EQ(w.forward(std::vector<float>(8, 0.25f)), before);
+}
+
 TEST(Metacognition, L_152_commands_for_other_cells) {
   const std::string asks = R"("condition":"std_above","threshold":-1,"self_only":false,)";
   const std::string dense = R"({"type":"dense","input_height":4,"output_height":4})";

@@ -48,7 +48,7 @@ Result<void> Network::place(const Address& address, LayerPtr layer) {
 void Network::unresolve() {
   step_cells_.clear();
   for (Link* link : links_) link->unresolve();  // their targets may be what is replaced
-  links_.clear();
+  links_.clear(), skips_.clear();
   for (Weight* w : ties_) w->untie();
   ties_.clear();
 }
@@ -176,9 +176,15 @@ Result<void> Network::prepare(const Shape& input) {
   shape_after_.clear(), step_cells_.clear();
   LOOM_TRY_VOID(resolve_ties());
   LOOM_TRY_VOID(resolve_links());
+  auto done = infer(input);
+  for (CellSource* skip : skips_) skip->shape.reset();  // sessions may give other lengths
+  return done;
+}
+
+Result<void> Network::infer(const Shape& input) {
   std::vector<ConstView> outputs(sources_.size());
   Shape shape = input;
-  std::size_t next_source = 0;
+  std::size_t next_source = 0, next_skip = 0;
   std::string disabled;  // the last cell that passed its input through although it holds a layer
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (cells_[i].layer && cells_[i].layer->common.is_disabled) disabled = place_text(i);
@@ -190,7 +196,10 @@ Result<void> Network::prepare(const Shape& input) {
       }
       shape = *out;
     }
-    if (is_source(i, next_source)) outputs[next_source++].shape = shape;
+    if (is_source(i, next_source)) {
+      for (; next_skip < skips_.size() && skips_[next_skip]->slot == next_source; ++next_skip) skips_[next_skip]->shape = shape;
+      outputs[next_source++].shape = shape;
+    }
     shape_after_.push_back(shape);
   }
   return {};

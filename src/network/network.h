@@ -129,7 +129,12 @@ class Network {
   void settle_starts();
   Result<std::size_t> final_target(const std::string& place, const std::array<std::size_t, 4>& address,
                                    std::map<std::size_t, std::size_t>& known) const;
-  Result<std::size_t> source_cell(CellSource& source, std::size_t from, const std::string& place, std::map<std::size_t, std::size_t>& known) const;
+  Result<std::size_t> skip_target(const std::string& place, const std::array<std::size_t, 4>& address) const;
+  Result<std::size_t> source_cell(const Layer& layer, const CellSource& source, std::size_t from, const std::string& place,
+                                  std::map<std::size_t, std::size_t>& known) const;
+  Result<void> check_shared_skips(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order,
+                                  std::map<std::size_t, std::size_t>& latest_skip);
+  Result<void> infer(const Shape& input);
   Result<void> order_uses(std::vector<LinkUse>& uses, std::vector<std::size_t>& order) const;
   Result<void> assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order);
   bool is_source(std::size_t cell, std::size_t& next) const { return next < sources_.size() && sources_[next] == cell; }
@@ -143,6 +148,7 @@ class Network {
   std::vector<std::size_t> sources_;  // cells whose outputs others want, ascending; the position is the slot
   std::vector<std::size_t> source_uses_;  // how many links and skips take the output of each
   std::vector<Link*> links_;          // all that the last prepare() found
+  std::vector<CellSource*> skips_;    // those of the residuals, by slot
   std::vector<Weight*> ties_;         // weights that share a table
   Sweep sweep_ = Sweep::Plain;        // what the last prepare was for
   bool only_steps_ = false;           // that gave links a meaning which the plain sweep does not have

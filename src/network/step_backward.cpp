@@ -13,11 +13,11 @@
 
 namespace loom {
 
-Result<void> StepMesh::allocate_backward() {
+Result<void> StepMesh::allocate_gradients() {
   std::vector<std::size_t> sizes;
   network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
   LOOM_TRY(gradients_, Gradients::create(sizes, element()));
-  return allocate_way();
+  return {};
 }
 
 Result<void> StepMesh::allocate_way() {
@@ -42,18 +42,19 @@ Result<void> StepMesh::allocate_way() {
   return {};
 }
 
-Result<void> StepMesh::prepare_carry(const TweenRules* rules) {
+Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradients) {
   if (!options_.keep_inputs) return fail(Code::InvalidState, "target propagation needs a step mesh that was created with keep_inputs");
   const FpEnvironment environment;
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
+  const Way way{&gradients, rules};
   std::size_t peak = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const StepCell& cell = cells_[i].cell;
     if (!cell.starts) continue;
     peak = std::max(peak, cells_[i].input_bytes + 2 * Buffer::kAlignment);
     if (cell.operation == nullptr) continue;
-    if (auto done = rehearse_cell(cells_[i], sources, true, rules, peak); !done) return at(network_->place_text(i), std::move(done).error());
+    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done) return at(network_->place_text(i), std::move(done).error());
   }
   peak += Buffer::kAlignment;
   if (arenas_[0].size() < peak) {

@@ -80,9 +80,10 @@ Result<void> StepMesh::plan() {
   LOOM_TRY(zeros_, Buffer::create(widest));
   LOOM_TRY_VOID(plan_skips());
   LOOM_TRY_VOID(plan_states());
+  if (options_.backward) LOOM_TRY_VOID(allocate_gradients());
   LOOM_TRY_VOID(rehearse());
   share_out();
-  return options_.backward ? allocate_backward() : Result<void>();
+  return options_.backward ? allocate_way() : Result<void>();
 }
 
 // A skip inside a cell adds another cell's output: captured ticks keep that beside the cell's own input.
@@ -119,20 +120,23 @@ Result<void> StepMesh::plan_states() {
   return {};
 }
 
-// Runs every cell in a measuring arena: what scratch memory it takes, alone and with a backward pass behind it.
+// Runs every cell in a measuring arena: what scratch memory it takes of one thread, of those that share it, which take some each, and with
+// a backward pass behind it.
 Result<void> StepMesh::rehearse() {
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
-  std::size_t forward = 0, backward = 0;
+  std::size_t alone = 0, together = 0, backward = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
-    auto done = rehearse_cell(cells_[i], sources, false, nullptr, forward);
-    if (done && options_.backward) done = rehearse_cell(cells_[i], sources, true, nullptr, backward);
+    auto done = rehearse_cell(cells_[i], *alone_, sources, alone);
+    if (done && pool_->threads() > 1) done = rehearse_cell(cells_[i], *pool_, sources, together);
+    const Way way{&gradients_};
+    if (done && options_.backward) done = rehearse_cell(cells_[i], *pool_, sources, backward, &way);
     if (!done) return at(network_->place_text(i), std::move(done).error());
   }
-  for (const Plan& plan : cells_) forward = std::max(forward, plan.input_bytes), backward = std::max(backward, plan.input_bytes + 2 * Buffer::kAlignment);
+  for (const Plan& plan : cells_) alone = std::max(alone, plan.input_bytes), backward = std::max(backward, plan.input_bytes + 2 * Buffer::kAlignment);
   for (int w = 0; w < pool_->threads(); ++w) {
-    LOOM_TRY(Arena arena, Arena::create((w == 0 ? std::max(forward, backward) : forward) + Buffer::kAlignment));
+    LOOM_TRY(Arena arena, Arena::create((w == 0 ? std::max({alone, together, backward}) : alone) + Buffer::kAlignment));
     arenas_.push_back(std::move(arena));
   }
   for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {
@@ -154,20 +158,21 @@ std::vector<ConstView> StepMesh::rehearsal_sources() const {
   return sources;
 }
 
-Result<void> StepMesh::rehearse_cell(const Plan& plan, std::span<ConstView> sources, bool keeps, const TweenRules* rules, std::size_t& peak) {
+// With a way back behind it, the products of its weights included: their operands are packed.
+Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, std::size_t& peak, const Way* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
   for (const bool training : {false, true}) {
     Arena arena = Arena::measuring();
-    const Exec rehearsal{*alone_, *kernels_, arena, nullptr, network_->settings.quantized_inputs};
+    const Exec rehearsal{threads, *kernels_, arena, nullptr, network_->settings.quantized_inputs};
     Pass pass;
     pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
-    if (keeps) pass.tape = &tape_, pass.d_cells = d_sources_, pass.tween = rules;
+    if (back != nullptr) pass.tape = &tape_, pass.d_cells = d_sources_, pass.gradients = back->gradients, pass.tween = back->tween;
     const View y = arena.view(cell.output, element());
-    if (!keeps) arena.view(cell.input, element());
+    if (back == nullptr) arena.view(cell.input, element());
     run_forward(*cell.operation, rehearsal, pass, {nothing(), cell.input, element()}, y);
-    if (keeps && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
-    if (keeps) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
+    if (back != nullptr && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
+    if (back != nullptr) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
     tape_.clear();
     if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
     peak = std::max(peak, arena.peak());

@@ -71,13 +71,14 @@ class StepMesh {
   Gradients& gradients() { return gradients_; }
 
   // Target propagation by a driver above (engine M-11). prepare_carry() takes the memory for these rules, by derivatives where there are
-  // none. carry() is given the gap of the last cell's output and takes it back through the last tick: cells descending, each from what it
-  // read then to the last output of what it read from, so that a settled mesh gives a plain sweep's bits. What a link leads to a cell
-  // that had its turn ends there. With `ticks` above 0 it goes through so many captured ticks instead, as gradients do in backward().
-  // Several consumers of an output give the mean of their gaps under rules, the sum without. Weights' products are added to `gradients`,
-  // a Gradients of this network. The result is the gap of the port in the last tick, without data where it was empty.
-  // InvalidState without keep_inputs, prepare_carry() or a tick; NoHistory for `ticks` without a captured one; ShapeMismatch.
-  Result<void> prepare_carry(const TweenRules* rules);
+  // none, and for the products that go to `gradients`, which is laid out as that of carry(). carry() is given the gap of the last cell's
+  // output and takes it back through the last tick: cells descending, each from what it read then to the last output of what it read
+  // from, so that a settled mesh gives a plain sweep's bits. What a link leads to a cell that had its turn ends there. With `ticks` above 0
+  // it goes through so many captured ticks instead, as gradients do in backward(). Several consumers of an output give the mean of their
+  // gaps under rules, the sum without. Weights' products are added to `gradients`, a Gradients of this network. The result is the gap of
+  // the port in the last tick, without data where it was empty. InvalidState without keep_inputs, prepare_carry() or a tick; NoHistory for
+  // `ticks` without a captured one; ShapeMismatch.
+  Result<void> prepare_carry(const TweenRules* rules, Gradients& gradients);
   Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients, StepCarrier& carrier);
 
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: nobody looks.
@@ -120,9 +121,9 @@ class StepMesh {
   Result<void> plan_skips();
   Result<void> plan_states();
   Result<void> rehearse();
-  Result<void> rehearse_cell(const Plan& plan, std::span<ConstView> sources, bool keeps, const TweenRules* rules, std::size_t& peak);
+  Result<void> rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, std::size_t& peak, const Way* back = nullptr);
   std::vector<ConstView> rehearsal_sources() const;
-  Result<void> allocate_backward();
+  Result<void> allocate_gradients();
   Result<void> allocate_way();
   void share_out();
   Pass pass_of(StepState& state, const StepOptions& options) const;

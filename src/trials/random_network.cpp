@@ -213,7 +213,9 @@ bool measures_its_batch(const Json& spec, bool training) {
   return any_layer(spec, [&](const Json& layer) {
     const Json* type = find(layer, "type");
     const std::string kind = type != nullptr && as_string(*type) != nullptr ? *as_string(*type) : std::string();
-    return kind == "metacognition" || (training && kind == "batchnorm") || layer.contains("gate_aux_weight") || layer.contains("stateful");
+    const Json* source = find(layer, "meta_source");
+    const bool by_sample = source != nullptr && (*source == "input" || *source == "activations");
+    return (kind == "metacognition" && !by_sample) || (training && kind == "batchnorm") || layer.contains("gate_aux_weight") || layer.contains("stateful");
   });
 }
 

@@ -95,12 +95,12 @@ bool drop_connection(Editor& editor, Draws& draws) {
   std::vector<Found> found;
   const std::function<void(const LayerPlace&)> look = [&](const LayerPlace& place) {
     Layer& layer = *editor.at(place);
-    if (adds(layer)) {
+    if (adds(layer) && !place.is_adapted) {
       const std::vector<LayerPtr>& branches = *child_list(layer, "parallel_branches");
       for (std::size_t i = 0; i < branches.size(); ++i)
         if (branches.size() > 1 && is_link_branch(*branches[i])) found.push_back({place, i});
     }
-    visit_child_places(layer, [&](const std::string& below, LayerPtr& slot) { look({place.cell, place.path + "." + below, &layer, &slot}); });
+    visit_child_places(layer, [&](const std::string& below, LayerPtr& slot) { look(place.child(below, layer, slot)); });
   };
   for (std::size_t i = 0; i < network.num_cells(); ++i)
     if (network.cell(i).layer) look({i, Network::path(i)});

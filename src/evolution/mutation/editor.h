@@ -17,6 +17,11 @@ struct LayerPlace {
   std::string path;
   Layer* parent = nullptr;    // null: the cell itself
   LayerPtr* slot = nullptr;   // in the parent
+  bool is_adapted = false;    // inside a lora: what its adapters learned belongs to these matrices, so that no other layer may stand here
+
+  LayerPlace child(const std::string& below, Layer& holder, LayerPtr& in) const {
+    return {cell, path + "." + below, &holder, &in, is_adapted || holder.as_lora() != nullptr};
+  }
 };
 
 class Editor {

@@ -58,7 +58,7 @@ class Mutator {
     }
     if (drawn.activation) activation(place, *drawn.activation);
     if (drawn.other_kind && !holds_others(*editor_.at(place))) {
-      const bool made = in && out && type(place, *in, *out);
+      const bool made = in && out && !place.is_adapted && type(place, *in, *out);
       count(Mutation::Type, made);
       if (made) return {};
     }
@@ -77,7 +77,7 @@ class Mutator {
       std::optional<Shape> mine = is_sequence || is_parallel ? in : std::nullopt, out;
       if (mine && !slot->common.is_disabled)
         if (auto shape = slot->output_shape(*mine)) out = *shape;
-      done = layer({place.cell, place.path + "." + below, &parent, &slot}, mine, out);
+      done = layer(place.child(below, parent, slot), mine, out);
       if (is_sequence && in && !slot->common.is_disabled) {
         const auto next = slot->output_shape(*in);
         in = next ? std::optional(*next) : std::nullopt;
@@ -111,7 +111,7 @@ class Mutator {
     const Activation wanted = config_.activations[index];
     if (*setting == wanted) return;
     auto copy = clone_layer(layer, [&](Layer& l) { *activation_setting(l) = wanted; });
-    count(Mutation::Activation, copy && layer.tied_to() == nullptr && editor_.replace(place, std::move(*copy)));
+    count(Mutation::Activation, copy && layer.tied_to() == nullptr && !place.is_adapted && editor_.replace(place, std::move(*copy)));
   }
 
   bool type(const LayerPlace& place, const Shape& in, const Shape& out) {
@@ -137,7 +137,7 @@ class Mutator {
       Layer& parent = *editor_.at(place);
       bool removed = false;  // places behind it have moved
       visit_child_places(parent, [&](const std::string& below, LayerPtr& slot) {
-        if (!removed) removed = visit({place.cell, place.path + "." + below, &parent, &slot});
+        if (!removed) removed = visit(place.child(below, parent, slot));
       });
       return false;
     };
@@ -196,7 +196,7 @@ class Mutator {
     bool made = false;
     if (place.parent == nullptr) {
       made = editor_.replace(place, nullptr);
-    } else if (siblings != nullptr && siblings->size() > 1) {
+    } else if (siblings != nullptr && siblings->size() > 1 && !place.is_adapted) {
       const auto at = std::ranges::find_if(*siblings, [&](const LayerPtr& l) { return &l == place.slot; });
       made = at != siblings->end() && editor_.remove(*place.parent, *siblings, static_cast<std::size_t>(at - siblings->begin()));
     }

@@ -178,6 +178,24 @@ TEST(Mutation, E_22_every_kind_fits_every_place) {
     }
 }
 
+// Its adapters' values belong to the matrices that they were learned beside.
+TEST(Mutation, E_22_layers_inside_a_lora_keep_their_place) {
+  const std::string inside = R"({"type":"lora","base_layer":{"type":"sequential","sequential_layers":[)" + dense(6, 6, R"("activation":"tanh")") + "," +
+                             dense(6, 6, R"("activation":"tanh")") + "]}}";
+  const std::string alone = R"({"type":"lora","base_layer":)" + dense(6, 6, R"("activation":"tanh")") + "}";
+  const Network base = read(row_of({inside, alone}));
+  for (double MutationConfig::* rate : {&MutationConfig::node_rate, &MutationConfig::activation_rate}) {
+    Network n = clone_network(base).value();
+    MutationConfig c = only(rate);
+    c.activations = {Activation::Silu};
+    const MutationReport r = changed(n, Shape::of({2, 6}), c);
+    EXPECT_EQ(r.skips(Mutation::Type) + r.skips(Mutation::Activation), 3u);
+    EXPECT_EQ(r.of(Mutation::Type) + r.of(Mutation::Activation), 0u);
+    EXPECT_EQ(bytes(n), bytes(base));
+    n.visit_weights([](const std::string& path, const Weight& w, const Layer&) { EXPECT_TRUE(w.has_value()) << path; });
+  }
+}
+
 TEST(Mutation, E_22_impossible_repairs_are_skipped_and_counted) {
   MutationConfig c = only(&MutationConfig::node_rate);
   c.layer_types = {"cnn2"}, c.max_adapter_weights = 3;
@@ -275,18 +293,20 @@ TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
                                dense(6, 6, R"("activation":"silu","bias":true)") + "]}";
   const std::string mha = R"({"type":"mha","d_model":6,"num_heads":1})";
   const std::string conv = R"({"type":"cnn2","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"activation":"relu"})";
+  const std::string skip = R"({"type":"sequential","sequential_layers":[)" + dense(6, 6) + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})";
   const std::pair<std::string, Shape> bases[] = {
       {row_of({dense(4, 6, R"("activation":"tanh")"), "", sequence, dense(6, 2)}), Shape::of({3, 4})},
       {row_of({dense(4, 6), mha, "", R"({"type":"lstm","input_height":6,"output_height":5})", dense(5, 3)}), Shape::of({2, 3, 4})},
       {row_of({conv, R"({"type":"reshape","shape":[-1]})", dense(48, 4, R"("dtype":"int8")"), R"({"type":"softmax","input_height":4})"}),
-       Shape::of({2, 2, 4, 4})}};
+       Shape::of({2, 2, 4, 4})},
+      {row_of({dense(4, 6, R"("activation":"tanh")"), R"({"type":"lora","base_layer":)" + sequence + "}", skip, dense(6, 6), skip}), Shape::of({3, 4})}};
   MutationConfig c;
   c.node_rate = 0.3, c.connection_add_rate = 0.3, c.connection_drop_rate = 0.2, c.layer_toggle_rate = 0.1;
   c.dtype_rate = 0.1, c.cell_grow_rate = 0.3, c.layer_prune_rate = 0.05, c.vocab_size = 16, c.max_layers = 40, c.max_operations = 80, c.max_adapter_weights = 4096;
   const auto runner = Runner::create().value();
   MutationReport total;
   for (std::uint32_t line = 0; left > 0; ++line) {
-    const auto& [spec, input] = bases[line % 3];
+    const auto& [spec, input] = bases[line % std::size(bases)];
     Network n = read(spec);
     const std::vector<float> x(input.elements(), 0.5f);
     for (std::uint32_t generation = 0; generation < 12 && left > 0; ++generation, --left) {

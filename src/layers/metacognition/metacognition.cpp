@@ -158,7 +158,7 @@ void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView&
     if (exec.status) return;
     m = to;
   }
-  apply_effect(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, y0, by_group(m), y);
+  apply_effect(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, y0, by_group(m), y, first_element(pass, y.shape));
   if (!pass.keeps()) return;
   pass.tape->push(said);
   pass.tape->push(m);
@@ -187,7 +187,7 @@ void Metacognition::backward(const Exec& exec, const Pass& pass, const ConstView
   const View dy0 = exec.arena.view(dy.shape, dy.element), dm = exec.arena.view(m.shape, m.element);
   const ConstTensor groups = by_group(m);
   apply_effect_backward(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, dy, y0, groups, dy0,
-                        {dm.data, groups.rows, groups.cols, dm.element});
+                        {dm.data, groups.rows, groups.cols, dm.element}, first_element(pass, dy.shape));
   View dsaid = dm;
   if (!network_->common.is_disabled) {
     Pass inner = pass;

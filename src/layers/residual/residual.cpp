@@ -3,10 +3,22 @@
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
+namespace {
+
+Error skip_mismatch(const Shape& skip, const Shape& input) {
+  return {Code::ShapeMismatch, fmt::format("residual: skip of shape {}, input of shape {}", skip.text(), input.text())};
+}
+
+}  // namespace
 
 Result<void> Residual::build() {
   cell_.address = from_.cell;
   return {};
+}
+
+Result<Shape> Residual::output_shape(const Shape& input) const {
+  if (cell_.shape && !(*cell_.shape == input)) return tl::make_unexpected(skip_mismatch(*cell_.shape, input));
+  return input;
 }
 
 void Residual::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
@@ -21,8 +33,7 @@ void Residual::forward(const Exec& exec, const Pass& pass, const ConstView& x, c
     return;
   }
   if (!(skip->shape == x.shape) || skip->element != x.element) {
-    if (!exec.status)
-      exec.status = Error{Code::ShapeMismatch, fmt::format("residual: skip of shape {}, input of shape {}", skip->shape.text(), x.shape.text())};
+    if (!exec.status) exec.status = skip_mismatch(skip->shape, x.shape);
     return;
   }
   add(exec, x, *skip, y);

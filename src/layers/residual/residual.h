@@ -14,7 +14,7 @@ class Residual final : public Layer {
   void fields(FieldVisitor& visit) override { visit("skip_from", from_); }
   Result<void> build() override;
   Residual* as_residual() override { return this; }
-  Result<Shape> output_shape(const Shape& input) const override { return input; }
+  Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 

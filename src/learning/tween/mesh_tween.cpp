@@ -67,7 +67,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
     position_.push_back(core.executed_.size());
     if (network.cell(i).runs()) core.executed_.push_back(network.step_cells()[i].operation);
   }
-  return mesh.prepare_carry(core.chain_ ? nullptr : &core.rules_);
+  return mesh.prepare_carry(core.chain_ ? nullptr : &core.rules_, core.mesh_gradients_);
 }
 
 Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double learning_rate) {

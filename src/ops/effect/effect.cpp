@@ -23,7 +23,7 @@ void each_effect_group(const Exec& exec, ConstTensor y, ConstTensor m, F&& f) {
 
 }  // namespace
 
-void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y) {
+void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y, std::size_t counted) {
   const ArenaScope scope(exec.arena);
   const Tensor gates = exec.arena.tensor(m.rows, m.cols, m.element);
   if (effect == Effect::Gate) activate(exec, Activation::Sigmoid, m, gates);
@@ -36,13 +36,13 @@ void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, C
       if (plain) return;
       if (effect == Effect::Gate) return exec.kernels.elementwise.of<T>().scale(from, static_cast<double>(gates.row<T>(g)[0]), n, to);
       for (std::size_t i = 0; i < n; ++i)
-        to[i] = effect == Effect::Noise ? snap_one(from[i] + said[0] * noise_at<T>(stream, first + i)) : said[1 + i % (m.cols - 1)];
+        to[i] = effect == Effect::Noise ? snap_one(from[i] + said[0] * noise_at<T>(stream, counted + first + i)) : said[1 + i % (m.cols - 1)];
     });
   });
 }
 
 void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor dy, ConstTensor y0, ConstTensor m, Tensor dy0,
-                           Tensor dm) {
+                           Tensor dm, std::size_t counted) {
   const ArenaScope scope(exec.arena);
   const Tensor gates = exec.arena.tensor(m.rows, m.cols, m.element);
   if (effect == Effect::Gate) activate(exec, Activation::Sigmoid, m, gates);
@@ -57,7 +57,7 @@ void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& 
       }
       const bool acts = said[0] > (effect == Effect::Noise ? T{0} : T{0.5});
       if (acts && effect == Effect::Noise)
-        back[0] = snap_one(chain64_sum<T>(n, [&](std::size_t i) { return from[i] * noise_at<T>(stream, first + i); }));
+        back[0] = snap_one(chain64_sum<T>(n, [&](std::size_t i) { return from[i] * noise_at<T>(stream, counted + first + i); }));
       if (acts && effect == Effect::Intervention) {
         const std::size_t period = m.cols - 1;
         for (std::size_t j = 0; j < period && j < n; ++j)

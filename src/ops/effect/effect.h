@@ -12,10 +12,10 @@ namespace loom {
 
 enum class Effect : std::uint8_t { None, Gate, Noise, Intervention };
 
-// y may be y0. `stream` serves noise alone.
-void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y);
+// y may be y0. `stream` serves noise alone, from number `counted` on.
+void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y, std::size_t counted = 0);
 // Writes dy0 and dm; dy0 may be dy.
 void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor dy, ConstTensor y0, ConstTensor m, Tensor dy0,
-                           Tensor dm);
+                           Tensor dm, std::size_t counted = 0);
 
 }  // namespace loom
