@@ -141,11 +141,12 @@ void draft_training(Drafting& d, bool tween) {
     config["tween"] = std::move(t);
   } else {
     config["optimizer"] = random_optimizer(draw);
-    if (draw.percent(35)) config["clip_norm"] = draw.pick({0.1, 1.0});
-    if (draw.percent(20)) config["clip_value"] = 0.05;
+    const bool is_lbfgs = config["optimizer"]["name"] == "lbfgs";  // which takes neither clipping nor f16
+    if (draw.percent(35) && !is_lbfgs) config["clip_norm"] = draw.pick({0.1, 1.0});
+    if (draw.percent(20) && !is_lbfgs) config["clip_value"] = 0.05;
     if (draw.percent(20) && !any_layer(d.trial.network, [](const Json& l) { return l.contains("activations"); }))
-      config["mixed"] = std::string(draw.name({"bf16", "f16", "fp8"}));
-    const bool is_lbfgs = config["optimizer"]["name"] == "lbfgs", is_fp8 = config.contains("mixed") && config["mixed"] == "fp8";
+      config["mixed"] = is_lbfgs ? "bf16" : std::string(draw.name({"bf16", "f16", "fp8"}));
+    const bool is_fp8 = config.contains("mixed") && config["mixed"] == "fp8";
     const bool apart = splits(d, true) && !shares_weights(d) && loss_name != "contrastive" && !is_fp8;
     if (draw.percent(20) && loss_name != "contrastive" && !is_lbfgs) config["shards"] = draw.between(2, 4);
     if (config.contains("shards")) {
