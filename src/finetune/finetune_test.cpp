@@ -10,6 +10,7 @@
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 #include "lm/session.h"
+#include "support/divided.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -64,6 +65,7 @@ TEST(Finetune, L_141_learns_a_text_with_the_same_bits_whatever_runs_it) {
   std::optional<Digest> first;
   for (const Isa isa : usable_isas())
     for (const int threads : {1, 3}) {
+      const test::ExpectDivided divided(threads);
       DecoderModel model = open_model();
       FinetuneConfig config = small_config(threads);
       config.session.isa = isa;

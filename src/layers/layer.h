@@ -169,6 +169,7 @@ struct StateNeeds {
   RopeConfig rope;
   bool uses_rope = false;
   bool recurrent = false;  // a RecurrentState, no cache
+  bool stateful = false;   // whose values calls hand on
   bool meta = false;       // a MetaState, no cache
   std::uint32_t site = 0;  // of the layer with the MetaState: stays when slots move
 };

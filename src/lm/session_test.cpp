@@ -14,6 +14,7 @@
 #include "lm/golden.h"
 #include "lm/language_model.h"
 #include "lm/peft.h"
+#include "support/divided.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -78,6 +79,7 @@ TEST_P(EveryKind, X_24_chunks_give_the_same_bits) {
   for (const std::size_t chunk_rows : {1, 16, 128})
     for (const std::size_t step : {1, 7, 64, 150})
       for (const int threads : {1, 2}) {
+        const test::ExpectDivided divided(threads);
         const auto session = session_of(GetParam(), {.threads = threads, .chunk_rows = chunk_rows});
         Row row;
         for (std::size_t begin = 0; begin < ids.size(); begin += step)

@@ -28,9 +28,9 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
 
 // The session's own watch and one more, of which either may be absent.
 void NetworkSession::look(LayerWatch* other) {
-  LayerWatch* const own = options_.backward ? options_.watch : nullptr;
-  both_ = BothWatches(own, other);
-  pass_.watch = own == nullptr ? other : other == nullptr ? own : &both_;
+  own_ = options_.backward ? options_.watch : nullptr, other_ = other;
+  both_ = BothWatches(own_, other_);
+  pass_.watch = own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_;
 }
 
 // What hangs on the network's layers as its last prepare() left them.
@@ -107,8 +107,8 @@ ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
 Result<void> NetworkSession::cut_segments() {
   segments_.clear();
   if (options_.checkpoint_every == 0) return {};
-  if (network_->num_cell_sources() != 0 || std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta; }))
-    return fail(Code::Unsupported, "checkpoint_every: the network has feed links, skips between cells or metacognition layers");
+  if (network_->num_cell_sources() != 0 || std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta || need.stateful; }))
+    return fail(Code::Unsupported, "checkpoint_every: the network has feed links, skips between cells, stateful or metacognition layers");
   std::size_t running = 0;
   for (std::size_t i = 0; i < network_->num_cells(); ++i)
     if (network_->cell(i).runs() && running++ % options_.checkpoint_every == 0) segments_.push_back(i);
@@ -116,11 +116,12 @@ Result<void> NetworkSession::cut_segments() {
   return {};
 }
 
-// Only the last segment keeps its tape; the others leave their inputs.
+// Only the last segment keeps its tape; the others leave their inputs. Who looks on sees each layer's forward now and not again in backward;
+// the session's own watch, which wants forwards that keep, sees those.
 ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
   segment_inputs_.assign(1, x);
   const Pass keeping = pass_;
-  pass_.tape = nullptr, pass_.watch = nullptr;
+  pass_.tape = nullptr, pass_.watch = other_;
   std::size_t widest = x.shape.elements();
   for (std::size_t s = 0; s + 1 < segments_.size() && !exec.status; ++s) {
     const ConstView& input = segment_inputs_.back();
@@ -147,7 +148,7 @@ void NetworkSession::segments_backward(const Exec& exec, const ConstView& dy, co
       arena_.rewind(segment_mark_);
       tape_.clear();
       Pass again = pass_;
-      again.statistics = nullptr, again.gate_loss = nullptr;  // as the first time
+      again.statistics = nullptr, again.gate_loss = nullptr, again.watch = own_;  // the rest is as the first time
       network_->forward(exec, again, input, segments_[s], end);
       if (exec.status) return;
     }
@@ -178,8 +179,6 @@ Result<void> NetworkSession::plan(const Shape& input) {
     const Exec rehearsal = exec();
     const ConstView y = run_forward(rehearsal, nothing);
     if (options_.backward && !rehearsal.status) run_backward(rehearsal, y);
-    if (!segments_.empty() && std::ranges::any_of(states_, &RecurrentState::stateful) && !rehearsal.status)
-      rehearsal.status = Error{Code::Unsupported, "checkpoint_every: a layer is stateful, and a second forward would meet another state"};
     if (rehearsal.status) {
       input_.reset();
       return tl::make_unexpected(*rehearsal.status);

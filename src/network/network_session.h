@@ -64,7 +64,7 @@ class NetworkSession {
   ConstView cell_state(std::size_t index) const { return state_view(index, true); }
   Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
   // Whether a layer is `stateful`: the order of calls then counts.
-  bool is_stateful() const { return std::ranges::any_of(states_, &RecurrentState::stateful); }
+  bool is_stateful() const { return std::ranges::any_of(network_->state_needs(), &StateNeeds::stateful); }
   // Every state to 0.
   void reset();
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
@@ -135,6 +135,7 @@ class NetworkSession {
   std::vector<View> d_cells_;
   Pass pass_;
   PassWatch* watch_ = nullptr;
+  LayerWatch *own_ = nullptr, *other_ = nullptr;  // that look on now
   BothWatches both_;
   std::vector<RecurrentState> states_;         // by slot
   std::vector<Buffer> state_memory_;           // by slot: h, then c

@@ -124,7 +124,9 @@ Result<void> Trainer::create_workers() {
   for (std::size_t w = 0; w < workers; ++w) {
     LOOM_TRY(workers_.emplace_back().session, NetworkSession::create(*network_, options));
   }
+  LOOM_TRY(scratch_, Arena::create(weights_.size() * sizeof(double) + Buffer::kAlignment));
   if (shards == 1) return {};
+  if (session().is_stateful()) return fail(Code::Unsupported, "shards: the network has stateful layers, which would hand states from shard to shard");
   bool measures = !session().metas().empty();
   network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { measures |= w.role() == WeightRole::Statistic; });
   if (measures) return fail(Code::Unsupported, "shards: the network has layers that measure their whole batch (batchnorm, metacognition)");
@@ -236,8 +238,7 @@ Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_
   if (!(worker.output == y.shape)) {
     worker.arena = Arena::measuring();
     LOOM_TRY_VOID(loss_.evaluate(worker.exec(), call));
-    // clip_norm takes a sum per weight
-    LOOM_TRY(worker.arena, Arena::create(std::max(worker.arena.peak(), weights_.size() * sizeof(double)) + 64));
+    LOOM_TRY(worker.arena, Arena::create(std::max<std::size_t>(worker.arena.peak(), 64)));
     worker.output = y.shape;
   }
   worker.arena.rewind(0);
@@ -324,8 +325,7 @@ Result<double> Trainer::run_shards(const Samples& batch, double joint) {
   else
     team_->run(workers_.size(), run);
   for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
-  if (session().is_stateful()) return fail(Code::Unsupported, "shards: the network has stateful layers, which would hand states from shard to shard");
-  const Exec now = workers_[0].exec();
+  const Exec now = update_exec();
   std::size_t elements = 0;
   for (const Weight* w : weights_) elements += w->elements();
   with_element(session().element(), [&]<class T>() {
@@ -387,7 +387,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   if (tween_) return tween_step(batch, std::move(report));
   auto loss = gradients(batch);
   if (!loss && loss.error().code != Code::NonFinite) return tl::make_unexpected(std::move(loss).error());
-  const Exec now = workers_[0].exec();
+  const Exec now = update_exec();
   bool fine = loss && std::isfinite(*loss);
   report.loss = loss ? *loss : std::numeric_limits<double>::quiet_NaN();
   if (fine && state_.loss_scale != 1)
@@ -484,7 +484,7 @@ Result<void> Trainer::put_measures_back() {
 
 // Where a forward of this batch, in the parts that training runs it in, stops being finite.
 Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
-  const Exec now = workers_[0].exec();
+  const Exec now = update_exec();
   FiniteWatch watch(now);
   const std::size_t all = batch.size(), shard = ceil_div(all, config_.shards);
   const std::size_t each = config_.micro_batch == 0 ? shard : std::min(config_.micro_batch, shard);

@@ -2,7 +2,8 @@
 // One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew; or by targets (engine 7,
 // learning/tween/tween.h), which has an update rule of its own in place of clip and optimiser. The bits of the weights
 // after a step are a function of the weights before it, the batch and the configuration: not of threads, instruction sets or how the
-// batch was cut into micro-batches of multiples of 16 samples (layers that measure their batch, as batchnorm does, see each on its own).
+// batch was cut into micro-batches of multiples of 16 samples (layers that measure their batch, as batchnorm does, see each on its own; the
+// gradients of a weight with several uses are added use by use within each, engine V-21).
 
 #include <memory>
 #include <optional>
@@ -24,7 +25,7 @@ struct TrainerConfig {
   ScheduleConfig schedule;
   bool schedule_by_epoch = false;
   double clip_norm = 0, clip_value = 0;      // 0: off (T-40)
-  std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41)
+  std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41; but see above)
   std::size_t tbptt_steps = 0;               // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
   std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
   std::size_t workers = 1;                   // whoever computed them: sessions side by side, each with its share of the threads
@@ -127,6 +128,8 @@ class Trainer {
     Shape output;  // that the arena was planned for
     Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
   };
+  // For what is done with whole gradients: a worker's own memory is planned only once it has had a sample.
+  Exec update_exec() { return {session().pool(), session().kernels(), scratch_, &session().cancel(), Activations::int16}; }
   Result<LossCall> loss_call(Worker& worker, const Samples& batch, const ConstView& output);
   Result<Samples> in_element(const Samples& batch);
   Result<double> gradients(const Samples& batch);
@@ -156,6 +159,7 @@ class Trainer {
   std::optional<Lbfgs> lbfgs_;
   std::unique_ptr<TweenSession> tween_;
   std::vector<Worker> workers_;               // the first one's session is the trainer's own
+  Arena scratch_;                             // a sum per weight, for clip_norm
   std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
   std::vector<Buffer> shard_gradients_;       // of all weights, one behind the other
   std::vector<Weight*> weights_;              // by parameter

@@ -394,6 +394,20 @@ TEST(Trainer, T_04_names_the_layer_whose_output_is_not_finite_first) {
   EXPECT_NE(report->why.find("layers.0 (dense)"), std::string::npos) << report->why;
 }
 
+// Forwards that keep no tape are looked at too: what a skipped step says is no matter of memory.
+TEST(Trainer, T_04_T_80_names_the_same_layer_when_activations_are_recomputed) {
+  for (const std::size_t cells : {1u, 2u}) {
+    TrainerConfig config;
+    config.session.checkpoint_every = cells;
+    Bench bench(Json{{"activation", "relu"}}, config);
+    std::fill(bench.x.begin(), bench.x.end(), 3e38f);
+    const auto report = bench.trainer->step(bench.batch());
+    ASSERT_TRUE(report);
+    ASSERT_TRUE(report->skipped);
+    EXPECT_NE(report->why.find("layers.0 (dense)"), std::string::npos) << report->why;
+  }
+}
+
 TEST(Trainer, T_05_evaluating_changes_nothing) {
   Network network = network_of({{"seed", 2},
                                 {"layers",
@@ -563,6 +577,31 @@ TEST(Trainer, T_41_shards_give_the_same_bits_on_any_number_of_workers) {
   const Trained few = trained(deep_spec(), config, Sequences(5));
   config.workers = 1;
   EXPECT_EQ(trained(deep_spec(), config, Sequences(5)).hash, few.hash);
+}
+
+TEST(Trainer, T_40_T_41_clips_the_norm_when_the_first_worker_has_no_sample) {
+  TrainerConfig config;
+  config.shards = 8, config.clip_norm = 0.1;
+  const Trained one = trained(deep_spec(), config, Sequences(2));
+  for (const std::size_t workers : {3u, 8u}) {
+    config.workers = workers;
+    EXPECT_EQ(trained(deep_spec(), config, Sequences(2)).hash, one.hash) << workers;
+  }
+}
+
+TEST(Trainer, T_41_L_62_stateful_layers_are_refused_with_shards_whatever_the_workers) {
+  Json spec = deep_spec();
+  spec["layers"][1]["stateful"] = true;
+  for (const std::size_t workers : {1u, 2u, 8u}) {
+    Network network = network_of(spec);
+    ASSERT_TRUE(network.prepare(Shape::of({1, 10, 6})));
+    TrainerConfig config;
+    config.loss.name = "softmax_crossentropy", config.session.threads = 1, config.shards = 8, config.workers = workers;
+    const auto made = Trainer::create(network, config);
+    ASSERT_FALSE(made) << workers;
+    EXPECT_EQ(made.error().code, Code::Unsupported);
+    EXPECT_NE(made.error().message.find("stateful"), std::string::npos) << made.error().message;
+  }
 }
 
 TEST(TrainConfig, J_keys_that_nobody_reads_are_errors_with_the_nearest) {

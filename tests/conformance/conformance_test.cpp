@@ -10,6 +10,7 @@
 #include "layers/all.h"
 #include "network/golden_parity.h"
 #include "network/network_session.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -23,13 +24,11 @@ struct Result1 {
 
 std::vector<float> copy_of(const ConstView& v) { return {v.as(), v.as() + v.shape.elements()}; }
 
-// Forward and backward of samples [first, first + count) of a case's input.
-Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count) {
+// Forward and backward of `count` samples from `first` on, where `all` has as many as that.
+Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count, const std::vector<float>& all, std::size_t size) {
   std::vector<std::size_t> extents = c.input;
   extents[0] = count;
   const Shape shape = Shape::create(extents).value();
-  const std::vector<float> all = golden_input(c);
-  const std::size_t size = all.size() / c.input[0];
   const auto session = NetworkSession::create(network, {threads, std::nullopt, true}).value();
   const auto y = session->forward({all.data() + first * size, shape});
   if (!y) {
@@ -49,6 +48,23 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
     if (const auto* g = static_cast<const float*>(session->gradients().of(w))) out.gradients.emplace_back(g, g + w.elements());
   });
   return out;
+}
+
+// Of samples [first, first + count) of a case's input.
+Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count) {
+  const std::vector<float> all = golden_input(c);
+  return run(c, network, threads, first, count, all, all.size() / c.input[0]);
+}
+// Of the case's samples again and again, until inputs and outputs have 32 768 elements.
+Result1 run_wide(const GoldenLayer& c, const Network& network, int threads) {
+  const std::vector<float> once = golden_input(c);
+  const std::size_t size = once.size() / c.input[0];
+  const Shape shape = Shape::create(c.input).value();
+  const std::size_t outputs = network.output_shape(shape, 0, network.num_cells()).value().elements() / c.input[0], least = std::min(size, outputs);
+  const std::size_t count = (32768 + least - 1) / least;
+  std::vector<float> all;
+  while (all.size() < count * size) all.insert(all.end(), once.begin(), once.end());
+  return run(c, network, threads, 0, count, all, size);
 }
 
 // f(case, its network) for every kind and type.
@@ -89,6 +105,22 @@ TEST(Conformance, D_31_D_32_D_33_every_type_is_near_the_f64_pass_over_its_decode
 TEST(Conformance, N_01_V_10_one_thread_and_three_give_the_same_bits) {
   each_kind_and_type(
       [](const GoldenLayer& c, const Network& network, DType) { EXPECT_EQ(run(c, network, 1, 0, c.input[0]), run(c, network, 3, 0, c.input[0])); });
+}
+
+// The same with as many samples as it takes for threads to divide the work (the golden batches are too small for that).
+TEST(Conformance, N_01_V_10_threads_that_divide_a_wide_batch_give_the_same_bits) {
+  for (const GoldenLayer& c : golden_layers())
+    for (const DType dtype : {DType::float32, DType::int8}) {
+      if (dtype != DType::float32 && !c.typed) continue;
+      SCOPED_TRACE(std::string(c.name) + " " + std::string(name(dtype)));
+      const Network network = golden_network(c, dtype).value();
+      const Result1 one = run_wide(c, network, 1);
+      EXPECT_GE(one.shape.elements(), 32768u);
+      for (const int threads : {2, 3, 7}) {
+        const test::ExpectDivided divided(threads);
+        EXPECT_EQ(run_wide(c, network, threads), one) << threads;
+      }
+    }
 }
 
 TEST(Conformance, N_01_S_02_an_item_alone_equals_the_item_in_its_batch) {

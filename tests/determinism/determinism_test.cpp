@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "network/golden.h"
 #include "lm/golden.h"
+#include "support/divided.h"
 #include "support/paths.h"
 
 #if defined(__SSE2__)
@@ -75,6 +76,7 @@ const std::vector<Isa> kLayerIsas = usable_isas();
 TEST(Determinism, every_number_of_threads) {
   for (const int threads : kThreads) {
     SCOPED_TRACE(threads);
+    const test::ExpectDivided divided(threads);
     expect_digests({.isa = std::nullopt, .threads = threads});
   }
 }
@@ -83,6 +85,7 @@ TEST(Determinism, every_number_of_threads) {
 TEST(Determinism, every_layer_kind_and_type_on_every_instruction_set_and_number_of_threads) {
   for (const Isa isa : kLayerIsas)
     for (const int threads : {1, 3}) {
+      const test::ExpectDivided divided(threads);
       const auto table = layer_golden_table(isa, threads);
       ASSERT_TRUE(table) << table.error().message;
       EXPECT_GT(table->size(), 100 * 64u);
@@ -100,7 +103,10 @@ TEST(Determinism, every_chunking_of_the_prompt) {
 TEST(Determinism, alone_and_in_a_batch_of_five) {
   for (const std::size_t chunk : {0, 7}) {
     SCOPED_TRACE(chunk);
-    for (const int threads : {1, 3}) expect_digests({.isa = std::nullopt, .threads = threads, .chunk = chunk, .neighbours = 4});
+    for (const int threads : {1, 3}) {
+      const test::ExpectDivided divided(threads);
+      expect_digests({.isa = std::nullopt, .threads = threads, .chunk = chunk, .neighbours = 4});
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "evolution/run/config.h"
 #include "evolution/tasks/task.h"
 #include "network/clone.h"
+#include "support/divided.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -199,7 +200,10 @@ TEST(Population, E_30_one_hash_for_all_threads_and_targets) {
   for (const char* task : {"xor", "cart_pole", "spirals"}) {
     const EvolutionConfig config = everything_on(task);
     const auto first = hashes(1, std::nullopt, config, 5);
-    for (const int threads : {2, 3, 7}) EXPECT_EQ(hashes(threads, std::nullopt, config, 5), first) << task << " " << threads << " threads";
+    for (const int threads : {2, 3, 7}) {
+      const test::ExpectDivided divided(threads);
+      EXPECT_EQ(hashes(threads, std::nullopt, config, 5), first) << task << " " << threads << " threads";
+    }
     for (const Isa isa : usable_isas()) EXPECT_EQ(hashes(1, isa, config, 5), first) << task << " " << name(isa);
   }
 }

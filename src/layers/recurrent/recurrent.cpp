@@ -62,7 +62,7 @@ void Recurrent::visit_weights(const std::function<void(Weight&)>& visit) {
 void Recurrent::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
   slot_ = next++;
   StateNeeds& need = needs.emplace_back();
-  need.slot = slot_, need.recurrent = true;
+  need.slot = slot_, need.recurrent = true, need.stateful = config_.stateful;
 }
 
 Result<Shape> Recurrent::output_shape(const Shape& input) const {
