@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <limits>
 
 #include "core/checked.h"
 #include "learning/names.h"
 #include "ops/all.h"
+#include "ops/finite.h"
 #include "ops/for_rows.h"
 
 namespace loom {
@@ -121,19 +121,22 @@ Result<void> Optimizer::prepare(std::vector<Parameter> parameters) {
   parameters_ = std::move(parameters);
   state_ = std::move(state);
   steps_ = 0;
+  forget_sizes();
   return {};
 }
 
 std::vector<OptimizerSlot> Optimizer::slots(std::size_t parameter) const {
   const std::vector<std::string_view> names = slot_names();
   const Parameter& p = parameters_[parameter];
+  sizes_[parameter] = {};
   std::vector<OptimizerSlot> out;
   for (std::size_t s = 0; s < names.size(); ++s)
     out.push_back({names[s], {const_cast<std::byte*>(state_[parameter][s].data()), 1, p.elements, p.element}});
   return out;
 }
 
-Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) {
+Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
+                             std::optional<double> largest_gradient) {
   if (!(learning_rate >= 0 && learning_rate <= 1e12)) return fail(Code::InvalidArgument, "learning rate is {}, expected 0 to 1e12", learning_rate);
   if (weights.size() != parameters_.size() || gradients.size() != parameters_.size())
     return fail(Code::ShapeMismatch, "optimizer: {} weights and {} gradients, {} were prepared", weights.size(), gradients.size(),
@@ -146,16 +149,18 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
       return fail(Code::ShapeMismatch, "optimizer: weight {} has {} elements and its gradient {}, {} were prepared", want.path, w, g, want.elements);
   }
   if (exec.rehearsal()) return {};
+  sizes_after_.assign(parameters_.size(), {});
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
     const UpdateRule rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
-    bool fine = true;
-    with_element(parameters_[p].element, [&]<class T>() {
-      fine = is_tame<T>(exec, p, rule, weights[p], gradients[p]) || stays_finite<T>(exec, p, rule, weights[p], gradients[p]);
-    });
+    const double largest = largest_gradient ? *largest_gradient : magnitude_bound(exec, gradients[p]);
+    sizes_after_[p] = is_tame(exec, p, rule, weights[p], largest) ? sizes_after(rule, largest, sizes_[p]) : Sizes();
+    bool fine = sizes_after_[p].weight < std::numeric_limits<double>::infinity();
+    if (!fine) with_element(parameters_[p].element, [&]<class T>() { fine = stays_finite<T>(exec, p, rule, weights[p], gradients[p]); });
     if (!fine) return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path, learning_rate);
   }
   ++steps_;
+  sizes_.swap(sizes_after_);
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
     const UpdateRule rule = rule_of(parameters_[p], learning_rate, steps_);
@@ -180,26 +185,61 @@ UpdateRule Optimizer::rule_of(const Parameter& parameter, double learning_rate, 
   return rule;
 }
 
-// Whether all that goes into an update lies so far inside the range of its type that nothing can leave it; most steps are like that, and looking
-// writes nothing. With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10
-// the largest number in any of the equations (Adam's m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128.
-template <class T>
-bool Optimizer::is_tame(const Exec& exec, std::size_t p, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const {
-  if (rule.rate > 0x1p10 || rule.correct1 < 0x1p-20 || rule.correct2 < 0x1p-20) return false;
-  using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
-  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max(), kMost = std::bit_cast<Bits>(static_cast<T>(0x1p40));
-  std::array<const T*, kUpdateSlots + 2> all{weight.as<T>(), gradient.as<T>()};
-  std::size_t arrays = 2;
-  for (const Buffer& slot : state_[p])
-    if (slot.size() != 0) all[arrays++] = reinterpret_cast<const T*>(slot.data());
-  std::atomic<bool> tame{true};
-  for_elements(exec, parameters_[p].elements, [&](std::size_t first, std::size_t count) {
-    Bits largest = 0;  // integers and no early exit: compilers look at many at once; a NaN is larger than any number
-    for (std::size_t a = 0; a < arrays; ++a)
-      for (std::size_t i = first; i < first + count; ++i) largest = std::max(largest, std::bit_cast<Bits>(all[a][i]) & kMagnitude);
-    if (largest > kMost) tame.store(false, std::memory_order_relaxed);
-  });
-  return tame;
+// Whether all that goes into an update lies so far inside the range of its type that nothing can leave it; most steps are like that. With sizes
+// up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10 the largest number in any of the equations (Adam's
+// m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128. Weights and slots are looked at only where
+// what earlier steps can have made of them may be too large: reading them all would cost a tenth of a step.
+bool Optimizer::is_tame(const Exec& exec, std::size_t p, const UpdateRule& rule, const ConstTensor& weight, double gradient) const {
+  static constexpr double kMost = 0x1p40;
+  if (rule.rate > 0x1p10 || rule.correct1 < 0x1p-20 || rule.correct2 < 0x1p-20 || !(gradient <= kMost)) return false;
+  Sizes& sizes = sizes_[p];
+  const auto fit = [&] { return sizes.weight <= kMost && std::ranges::all_of(sizes.slot, [](double size) { return size <= kMost; }); };
+  if (fit()) return true;
+  sizes.weight = magnitude_bound(exec, weight);
+  for (std::size_t s = 0; s < kUpdateSlots; ++s)
+    sizes.slot[s] = state_[p][s].size() == 0 ? 0 : magnitude_bound(exec, {state_[p][s].data(), 1, parameters_[p].elements, parameters_[p].element});
+  return fit();
+}
+
+// What the equations can make of such sizes.
+Optimizer::Sizes Optimizer::sizes_after(const UpdateRule& rule, double gradient, const Sizes& before) {
+  const double g = gradient + rule.decay * before.weight;
+  Sizes after = before;
+  double kept = before.weight, move = g;
+  switch (rule.kind) {
+    case UpdateKind::Sgd:
+      if (rule.momentum == 0) break;
+      after.slot[0] = rule.momentum * before.slot[0] + g;
+      move = rule.nesterov ? g + rule.momentum * after.slot[0] : after.slot[0];
+      break;
+    case UpdateKind::Adam:
+    case UpdateKind::AdamW: {
+      const double used = rule.kind == UpdateKind::Adam ? g : gradient;
+      if (rule.kind == UpdateKind::AdamW) kept *= std::max(1.0, rule.rate * rule.decay);
+      after.slot[0] = std::max(before.slot[0], used), after.slot[1] = std::max(before.slot[1], used * used);
+      after.slot[2] = std::max(before.slot[2], after.slot[1]);
+      move = after.slot[0] / rule.correct1 / rule.eps;
+      break;
+    }
+    case UpdateKind::RmsProp: {
+      after.slot[0] = std::max(before.slot[0], g * g);
+      if (rule.centered) after.slot[1] = std::max(before.slot[1], g);
+      move = g / rule.eps;
+      double& buffer = after.slot[rule.centered ? 2 : 1];
+      if (rule.momentum != 0) buffer = move = rule.momentum * buffer + move;
+      break;
+    }
+    case UpdateKind::Adagrad:
+      after.slot[0] = before.slot[0] + g * g, move = g / rule.eps;
+      break;
+    case UpdateKind::Lion:
+      after.slot[0] = std::max(before.slot[0], gradient), move = 1 + rule.decay * before.weight;
+      break;
+  }
+  constexpr double kRounding = 1 + 0x1p-18;  // in f32, and of the coefficients to it
+  after.weight = (kept + rule.rate * move) * kRounding;
+  for (double& size : after.slot) size *= kRounding;
+  return after;
 }
 
 // The update of copies.

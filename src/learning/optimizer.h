@@ -12,6 +12,7 @@
 // Nothing that is smaller can reach a bit of w, so a host that flushes subnormals gives the same weights.
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,11 +62,15 @@ class Optimizer {
 
   // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is negative or not finite;
   // ShapeMismatch unless both lists agree with what was prepared; NonFinite with the weight when an update leaves the range of its type: then
-  // no weight and no state has moved.
-  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate);
+  // no weight and no state has moved. No element of the gradients is larger than `largest_gradient`, where the caller knows.
+  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
+                    std::optional<double> largest_gradient = {});
 
   std::span<const Parameter> parameters() const { return parameters_; }
+  // Written to before the next step at the latest, or forget_sizes() follows.
   std::vector<OptimizerSlot> slots(std::size_t parameter) const;
+  // Somebody else wrote to weights or slots: the next step looks at how large they are.
+  void forget_sizes() const { sizes_.assign(parameters_.size(), {}); }
   // Steps done. Setting it is all that resuming needs besides the slots.
   std::uint64_t steps() const { return steps_; }
   void set_steps(std::uint64_t steps) { steps_ = steps; }
@@ -75,8 +80,13 @@ class Optimizer {
   static const std::array<Spec, 6>& specs();
   Result<void> check() const;
   UpdateRule rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const;
-  template <class T>
-  bool is_tame(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const;
+  // No element of a weight and its slots is larger.
+  struct Sizes {
+    double weight = std::numeric_limits<double>::infinity();
+    std::array<double, kUpdateSlots> slot{};
+  };
+  bool is_tame(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, double gradient) const;
+  static Sizes sizes_after(const UpdateRule& rule, double gradient, const Sizes& before);
   template <class T>
   bool stays_finite(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const;
   std::vector<std::string_view> slot_names() const;
@@ -87,6 +97,8 @@ class Optimizer {
   std::vector<Parameter> parameters_;
   std::vector<std::array<Buffer, kUpdateSlots>> state_;
   std::uint64_t steps_ = 0;
+  mutable std::vector<Sizes> sizes_;  // slots() hands out what they are of
+  std::vector<Sizes> sizes_after_;    // the step that is looked at
 };
 
 }  // namespace loom

@@ -1,9 +1,12 @@
 #include "learning/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/philox.h"
 #include "learning/lbfgs.h"
 #include "learning/test_data.h"
+#include "ops/finite.h"
 
 namespace loom {
 namespace {
@@ -355,6 +358,68 @@ TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_noth
     const auto after = all();
     for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NE(after[i], before[i]) << name << " " << i;
   }
+}
+
+// What bounds say of sizes must hold for the numbers: weights and slots grow for as long as it takes, and the update that would leave the range
+// is found although nobody looked at them in between.
+TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_step) {
+  for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"})
+    for (const bool more : {false, true}) {
+      OptimizerConfig config;
+      config.name = name;
+      if (name == "sgd" || name == "rmsprop") config.momentum = more ? 0.999 : 0;
+      if (name == "sgd") config.nesterov = more;
+      if (name == "rmsprop") config.centered = more;
+      if (name == "adam" || name == "adamw") config.amsgrad = more;
+      config.weight_decay = more ? 10 : 0;
+      auto optimizer = Optimizer::create(config).value();
+      constexpr std::size_t kElements = 37;
+      ASSERT_TRUE(optimizer.prepare({{"a", kElements, Element::f32}}));
+      test::Machine m(1);
+      std::vector<float> w(kElements), g(kElements);
+      const Tensor weights[] = {test::row_of(w)};
+      const ConstTensor gradients[] = {test::row_of(g)};
+      const RandomStream random{.seed = 7};
+      bool refused = false;
+      for (int step = 0; step < 600 && !refused; ++step) {
+        // The slope of a parabola upside down, or a decay that overshoots: gradients then stay small while weights run away.
+        for (std::size_t i = 0; i < kElements; ++i) g[i] = std::clamp((more ? 0 : -1e3f * w[i]) + random.uniform(i) - 0.5f, -3e38f, 3e38f);
+        const std::vector<float> before = w;
+        const auto moved = optimizer.step(m.exec, weights, gradients, 1000);
+        refused = !moved;
+        if (refused) {
+          EXPECT_EQ(w, before);
+        }
+        for (const float value : w) ASSERT_TRUE(std::isfinite(value)) << name << " step " << step;
+        if (step % 97 != 0) continue;  // slots() makes the next step look
+        for (const OptimizerSlot& slot : optimizer.slots(0))
+          for (std::size_t i = 0; i < kElements; ++i) ASSERT_TRUE(std::isfinite(slot.values.as<float>()[i])) << name << " step " << step;
+      }
+      EXPECT_EQ(refused, name == "sgd" || (more && (name == "adamw" || name == "lion"))) << name << more;
+    }
+}
+
+TEST(Finite, T_04_a_bound_of_magnitudes_holds_and_is_close) {
+  const auto check = []<class T>(T) {
+    const T most = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
+    const double close = sizeof(T) == 8 ? 1.0 / 16 : 1.0 / 128;
+    for (const T value : {T{0}, tiny, T(1e-30), T(0.1), T(1), T(1.999), T(3e38), most}) {
+      std::vector<T> v(1000, T{0});
+      v[777] = -value;
+      const double bound = magnitude_bound(v.data(), v.size());
+      EXPECT_GE(bound, static_cast<double>(value));
+      EXPECT_TRUE(std::isfinite(bound));
+      if (value > T(1e-35)) {
+        EXPECT_LE(bound, static_cast<double>(value) * (1 + close));
+      }
+      for (const T bad : {std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()}) {
+        v[3] = bad;
+        EXPECT_EQ(magnitude_bound(v.data(), v.size()), std::numeric_limits<double>::infinity());
+      }
+    }
+  };
+  check(0.0f);
+  check(0.0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/sha256.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/divided.h"
 
 namespace loom {
 namespace {
@@ -69,10 +70,14 @@ TEST(Network, G_02_V_10_a_grid_of_216_cells_has_one_hash) {
     layers += fmt::format(R"({}{{"z":{},"y":{},"x":{},"l":0,"type":"dense","input_height":8,"output_height":8,"activation":"tanh"}})", i == 0 ? "" : ",", i / 36,
                           i / 6 % 6, i % 6);
   Network network = read(R"({"depth":6,"rows":6,"cols":6,"layers_per_cell":1,"seed":2,"layers":[)" + layers + "]}");
-  const Shape shape = Shape::of({5, 8});
-  const std::string wanted = digest(network, shape, 1, Isa::scalar);
-  for (const Isa isa : usable_isas())
-    for (const int threads : {1, 3, 8}) EXPECT_EQ(digest(network, shape, threads, isa), wanted) << name(isa) << threads;
+  const Shape shape = Shape::of({5, 8}), wide = Shape::of({4100, 8});  // threads divide the wide one alone
+  const std::string wanted = digest(network, shape, 1, Isa::scalar), wanted_wide = digest(network, wide, 1, best_isa());
+  for (const Isa isa : usable_isas()) EXPECT_EQ(digest(network, shape, 1, isa), wanted) << name(isa);
+  for (const int threads : {3, 8}) {
+    EXPECT_EQ(digest(network, shape, threads, best_isa()), wanted) << threads;
+    const test::ExpectDivided divided(threads);
+    EXPECT_EQ(digest(network, wide, threads, best_isa()), wanted_wide) << threads;
+  }
 }
 
 TEST(Network, G_03_N_03_a_matrix_of_odd_extents_has_one_hash) {
@@ -80,7 +85,10 @@ TEST(Network, G_03_N_03_a_matrix_of_odd_extents_has_one_hash) {
   const Shape shape = Shape::of({35, 777});
   const std::string wanted = digest(network, shape, 1, Isa::scalar);
   for (const Isa isa : usable_isas())
-    for (const int threads : {1, 2, 3, 7}) EXPECT_EQ(digest(network, shape, threads, isa), wanted) << name(isa) << threads;
+    for (const int threads : {1, 2, 3, 7}) {
+      const test::ExpectDivided divided(threads);
+      EXPECT_EQ(digest(network, shape, threads, isa), wanted) << name(isa) << threads;
+    }
 }
 
 TEST(Network, V_12_G_20_a_flat_vector_is_refused_where_the_layer_wants_axes) {

@@ -392,15 +392,17 @@ Result<StepReport> Trainer::step(const Samples& given) {
   report.loss = loss ? *loss : std::numeric_limits<double>::quiet_NaN();
   if (fine && state_.loss_scale != 1)
     for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
+  double largest = 0;  // no element of the gradients is larger
   if (fine && config_.clip_norm > 0) {
     LOOM_TRY(report.gradient_norm, clip_norm(now, gradients_, config_.clip_norm));
-    fine = std::isfinite(report.gradient_norm);
-  } else {
-    for (const ConstTensor& g : const_gradients_) fine = fine && all_finite(now, g);
+    largest = report.gradient_norm;
+  } else if (fine) {
+    for (const ConstTensor& g : const_gradients_) largest = std::max(largest, magnitude_bound(now, g));
   }
+  fine = fine && std::isfinite(largest);
   if (!fine) return skip(batch, std::move(report), loss ? nullptr : &loss.error());
   if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
-  if (auto moved = optimizer_.step(now, masters_, const_gradients_, report.learning_rate); !moved) {
+  if (auto moved = optimizer_.step(now, masters_, const_gradients_, report.learning_rate, largest); !moved) {
     if (moved.error().code != Code::NonFinite) return tl::make_unexpected(std::move(moved).error());
     return skip(batch, std::move(report), &moved.error());
   }
@@ -552,6 +554,7 @@ std::vector<Trainer::Slot> Trainer::slots() const {
 }
 
 std::vector<Trainer::Slot> Trainer::masters() {
+  optimizer_.forget_sizes();
   std::vector<Slot> out;
   for (std::size_t p = 0; p < weights_.size(); ++p) out.push_back({optimizer_.parameters()[p].path, weights_[p]->master_for_update()});
   return out;

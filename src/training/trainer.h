@@ -97,7 +97,10 @@ class Trainer {
   std::vector<Slot> slots() const;
   // Masters of the weights that are trained, by path, readable and writable; commit_masters() after writing.
   std::vector<Slot> masters();
-  Result<void> commit_masters() { return commit(); }
+  Result<void> commit_masters() {
+    optimizer_.forget_sizes();
+    return commit();
+  }
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
   // ShapeMismatch for pairs of another training.
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs);

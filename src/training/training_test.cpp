@@ -181,7 +181,9 @@ TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
   ASSERT_TRUE(looks.validation);
   EXPECT_EQ(looks.hash, blind.hash);
   config["shards"] = 5;
-  const auto sharded = open_run(config, folder)->run();
+  auto read = read_train_config(config, folder.path);
+  ASSERT_TRUE(read) << read.error().message;
+  const auto sharded = TrainingRun::create(std::move(*read), {});
   ASSERT_FALSE(sharded);
   EXPECT_EQ(sharded.error().code, Code::Unsupported);
 }
