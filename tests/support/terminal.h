@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -26,6 +27,11 @@ class Terminal {
     pid_ = forkpty(&fd_, nullptr, nullptr, &size);
     EXPECT_GE(pid_, 0);
     if (pid_ != 0) return;
+    termios mode{};  // terminals say that their text is UTF-8: what is typed ahead is then erased by characters
+    if (tcgetattr(STDIN_FILENO, &mode) == 0) {
+      mode.c_iflag |= IUTF8;
+      tcsetattr(STDIN_FILENO, TCSANOW, &mode);
+    }
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> argv;
     for (std::string& a : arguments) argv.push_back(a.data());
