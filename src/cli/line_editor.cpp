@@ -234,6 +234,7 @@ LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::strin
   const wchar_t* typed = nullptr;
   {
     const SignalsOfReading signals;
+    el_wset(e.line, EL_PREP_TERM, 1);  // before the prompt is seen: a key that comes at once is a key, not a signal
     typed = el_wgets(e.line, &count);
   }
   std::fputs("\033[?2004l", stdout);
