@@ -75,6 +75,7 @@ class Progress {
 // watch they end the program. clear_interrupt() forgets Ctrl-C alone.
 void watch_interrupts(std::atomic<bool>* session_cancel);
 bool interrupted();
+int interrupt_descriptor();                 // readable while interrupted(), for poll()
 const std::atomic<bool>& interrupt_flag();  // what interrupted() reads, for long work that takes a flag
 void clear_interrupt();
 

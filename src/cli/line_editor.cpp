@@ -1,6 +1,7 @@
 #include "cli/line_editor.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,7 +127,10 @@ int read_character(EditLine* line, wchar_t* character) {
   std::string bytes;
   for (;;) {
     char byte;
-    const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+    pollfd ends[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_descriptor(), POLLIN, 0}};
+    ssize_t n = ::poll(ends, 2, -1);
+    if (interrupted()) return -1;
+    if (n >= 0) n = ::read(STDIN_FILENO, &byte, 1);
     if (n == 0) return 0;
     if (n < 0) {
       if (errno != EINTR || interrupted()) return -1;
@@ -224,7 +228,6 @@ LineEditor::~LineEditor() = default;
 
 LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::string& colour, std::string& line) {
   if (!editing_) return read_plain(prompt, colour, line);
-  if (interrupted()) return Outcome::Interrupted;   // SIGTERM or SIGHUP during an answer
   Editing& e = *editing_;
   e.prompt = colour.empty() ? wide(prompt) : L"\1" + wide(colour) + L"\1" + wide(prompt) + L"\1\033[0m\1";
   e.interrupted = false;
@@ -235,7 +238,10 @@ LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::strin
   {
     const SignalsOfReading signals;
     el_wset(e.line, EL_PREP_TERM, 1);  // before the prompt is seen: a key that comes at once is a key, not a signal
-    typed = el_wgets(e.line, &count);
+    if (interrupted())                 // by a key between two lines, or by SIGTERM or SIGHUP during an answer
+      el_wset(e.line, EL_PREP_TERM, 0);
+    else
+      typed = el_wgets(e.line, &count);
   }
   std::fputs("\033[?2004l", stdout);
   std::fflush(stdout);

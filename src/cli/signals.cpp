@@ -1,7 +1,9 @@
 #include "cli/signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <new>
@@ -17,6 +19,9 @@ std::atomic<bool> g_interrupted{false};  // by Ctrl-C, which a chat survives
 std::atomic<int> g_ending{0};            // SIGTERM or SIGHUP, which nothing does
 std::atomic<bool> g_stop{false};         // either of them, as one flag for long work
 std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
+// A pipe that holds a byte while g_stop is set: whoever waits for input waits for it too. A handler may run in any thread, so no read() is sure to
+// come back with EINTR.
+int g_wake[2] = {-1, -1};
 
 [[noreturn]] void end_by(int signal) {
   remove_temporary_files();
@@ -33,6 +38,9 @@ void on_stop(int signal) {
     g_ending.compare_exchange_strong(none, signal);
   }
   g_stop = true;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(g_wake[1], "", 1);
+  errno = error;
   if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(true);
 }
 
@@ -70,6 +78,7 @@ void install(int signal, void (*handler)(int)) {
 }  // namespace
 
 void handle_signals() {
+  if (::pipe2(g_wake, O_CLOEXEC | O_NONBLOCK) != 0) g_wake[0] = g_wake[1] = -1;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, on_stop);
   install(SIGPIPE, end_by);
   install(SIGABRT, [](int) { remove_temporary_files(); });  // abort() goes on
@@ -101,10 +110,12 @@ void watch_interrupts(std::atomic<bool>* session_cancel) {
 
 bool interrupted() { return g_stop; }
 const std::atomic<bool>& interrupt_flag() { return g_stop; }
+int interrupt_descriptor() { return g_wake[0]; }
 
 void clear_interrupt() {
   g_interrupted = false;
   g_stop = g_ending != 0;
+  for (char byte; g_ending == 0 && ::read(g_wake[0], &byte, 1) == 1;) {}
   if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(g_ending != 0);
 }
 
