@@ -29,6 +29,17 @@ namespace {
 constexpr std::size_t kRemembered = 1000;               // messages
 constexpr std::size_t kLongestFile = std::size_t{4} << 20;
 
+// One byte of standard input: 1; 0 at its end; -1 when interrupted() or, with EINTR, after another signal.
+ssize_t read_byte(char& byte) {
+  for (;;) {
+    pollfd ends[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_descriptor(), POLLIN, 0}};
+    const int ready = ::poll(ends, 2, -1);
+    if (interrupted() || ready < 0) return -1;
+    if (ends[0].revents != 0) return ::read(STDIN_FILENO, &byte, 1);
+    clear_interrupt();  // a byte that outlived its signal
+  }
+}
+
 LineEditor::Outcome read_plain(const std::string& prompt, const std::string& colour, std::string& line) {
   if (isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) std::printf("%s%s%s", colour.c_str(), prompt.c_str(), colour.empty() ? "" : "\033[0m");
   std::fflush(stdout);
@@ -39,11 +50,8 @@ LineEditor::Outcome read_plain(const std::string& prompt, const std::string& col
       return LineEditor::Outcome::Interrupted;
     }
     char c;
-    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-    if (n < 0 && interrupted()) {
-      clear_interrupt();
-      return LineEditor::Outcome::Interrupted;
-    }
+    const ssize_t n = read_byte(c);
+    if (n < 0 && (interrupted() || errno == EINTR)) continue;
     if (n <= 0) return line.empty() ? LineEditor::Outcome::End : LineEditor::Outcome::Line;
     if (c == '\n') return LineEditor::Outcome::Line;
     if (c != '\r') line += c;
@@ -127,10 +135,7 @@ int read_character(EditLine* line, wchar_t* character) {
   std::string bytes;
   for (;;) {
     char byte;
-    pollfd ends[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_descriptor(), POLLIN, 0}};
-    ssize_t n = ::poll(ends, 2, -1);
-    if (interrupted()) return -1;
-    if (n >= 0) n = ::read(STDIN_FILENO, &byte, 1);
+    const ssize_t n = read_byte(byte);
     if (n == 0) return 0;
     if (n < 0) {
       if (errno != EINTR || interrupted()) return -1;
