@@ -172,7 +172,7 @@ Result<void> JournalProof::compare(const Json& line) {
     beyond_ = true;
     return {};
   }
-  Json said = std::move(*next_), now = line;
+  Json said = *next_, now = line;
   for (Json* each : {&said, &now}) {
     each->erase("folder");
     each->erase("sources");
@@ -184,8 +184,8 @@ Result<void> JournalProof::compare(const Json& line) {
   LOOM_TRY(const std::string b, dump_canonical(now));
   if (a != b)
     return fail(Code::CorruptData, "{}: line {}: the journal and this run differ at {}", reader_.path(), compared_ + 1, first_difference(said, now));
-  ++compared_;
   LOOM_TRY(next_, reader_.next());
+  ++compared_;
   return {};
 }
 
