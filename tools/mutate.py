@@ -5,14 +5,17 @@
 
 Each mutant is one seeded change of an operator, a constant, a bound or a dropped call in src/{ops,layers,learning,network}. It is
 built in a copy of the sources below build/mutants and the fast tests run in the order in which they are likely to notice; the first failing
-program kills it. Mutants that do not compile are drawn again. Survivors are printed as a diff: each wants a test, or a reason why no result
-can tell it (a threshold of speed, a message)."""
+program kills it, as does one that takes six times as long as without the change. Mutants that do not compile are drawn again. Survivors are
+printed as a diff: each wants a test, or a reason why no result can tell it (a threshold of speed, a message). Two runs divide the work with
+--first and --work."""
 
 import argparse
 import hashlib
+import itertools
 import json
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -70,20 +73,40 @@ def draw(rng):
     return iter(places)
 
 
-def run(command, limit):
+def run(work, command, limit):
+    """What a command in the copy said; nothing when it took longer. A change may ask for memory without end."""
+    bound = lambda: resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     try:
-        return subprocess.run(command, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit)
+        return subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=limit,
+                              preexec_fn=bound)
     except subprocess.TimeoutExpired:
         return None
 
 
-def judge(folder, jobs):
+def run_test(work, test, limit):
+    return run(work, [f"build/bin/{test}_test", "--gtest_brief=1", "--gtest_fail_fast"], limit)
+
+
+def seconds_of_tests(work, jobs):
+    """How long each program takes on the unchanged sources."""
+    seconds = {}
+    for test in sorted({test for tests in TESTS.values() for test in tests}):
+        subprocess.run(["ninja", "-C", "build", f"-j{jobs}", f"{test}_test"], cwd=work, check=True, stdout=subprocess.DEVNULL)
+        started = time.time()
+        ran = run_test(work, test, 1800)
+        if ran is None or ran.returncode != 0:
+            sys.exit(f"{test}_test fails on the unchanged sources:\n{ran.stdout[-2000:] if ran else 'no end in 30 minutes'}")
+        seconds[test] = time.time() - started
+    return seconds
+
+
+def judge(work, folder, jobs, seconds):
     """(verdict, what noticed) of the sources as they lie in the copy."""
     for test in TESTS[folder]:
-        built = run(["ninja", "-C", "build", f"-j{jobs}", f"{test}_test"], 1800)
+        built = run(work, ["ninja", "-C", "build", f"-j{jobs}", f"{test}_test"], 1800)
         if built is None or built.returncode != 0:
             return "no build", ""
-        ran = run([f"build/bin/{test}_test", "--gtest_brief=1", "--gtest_fail_fast"], 900)
+        ran = run_test(work, test, 20 + 6 * seconds[test])
         if ran is None:
             return "killed", f"{test}: hangs"
         if ran.returncode != 0:
@@ -99,24 +122,30 @@ def main():
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--out", default="mutants.tsv", help="one line per mutant; lines that are there already are not run again")
     options.add_argument("--list", action="store_true", help="print the changes and build nothing")
+    options.add_argument("--first", type=int, default=0, help="how many of the seed's changes to pass over")
+    options.add_argument("--work", type=Path, default=WORK, help="the folder of the copy")
     args = options.parse_args()
-    places = draw(random.Random(args.seed))
+    work = args.work
+    places = itertools.islice(draw(random.Random(args.seed)), args.first, None)
     if args.list:
         for _ in range(args.count):
             folder, path, number, label, old, new = next(places)
             print(f"{path}:{number + 1}\t{label}\t{old.strip()}\t->\t{new.strip()}")
         return 0
 
-    WORK.mkdir(parents=True, exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     for name in subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines():
-        (WORK / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, WORK / name)
-    subprocess.run(["cmake", "--preset", "release", "-DLOOM_TESTS=ON", "-DLOOM_PROGRAM=OFF", "-DLOOM_UNITY=OFF", "-DLOOM_TARGETS=native"],
-                   cwd=WORK, check=True, stdout=subprocess.DEVNULL)
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, work / name)
+    subprocess.run(["cmake", "--preset", "release", "-DLOOM_TESTS=ON", "-DLOOM_PROGRAM=OFF", "-DLOOM_UNITY=OFF", "-DLOOM_TARGETS=scalar;native",
+                    "-DCMAKE_CXX_FLAGS_RELEASE=-O1"],
+                   cwd=work, check=True, stdout=subprocess.DEVNULL)
     out = Path(args.out)
     known = {}
     if out.exists():
         known = {line.split("\t")[0]: line.split("\t")[1] for line in out.read_text().splitlines()}
+    seconds = seconds_of_tests(work, args.jobs)
+    print("  ".join(f"{test} {s:.0f} s" for test, s in seconds.items()), flush=True)
     done = killed = 0
     for folder, path, number, label, old, new in places:
         if done == args.count:
@@ -124,13 +153,13 @@ def main():
         key = hashlib.sha256(json.dumps([str(path), number, old, new]).encode()).hexdigest()[:12]
         verdict = known.get(key)
         if verdict is None:
-            target = WORK / path
+            target = work / path
             unchanged = target.read_text().splitlines(keepends=True)
             lines = list(unchanged)
             lines[number] = new + "\n"
             started = time.time()
             target.write_text("".join(lines))
-            verdict, noticed = judge(folder, args.jobs)
+            verdict, noticed = judge(work, folder, args.jobs, seconds)
             target.write_text("".join(unchanged))
             with out.open("a") as table:
                 table.write("\t".join([key, verdict, noticed, f"{path}:{number + 1}", label, old.strip(), new.strip()]) + "\n")

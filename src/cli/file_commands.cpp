@@ -212,7 +212,12 @@ Result<int> run_quantize(const QuantizeOptions& o) {
   }
   watch_interrupts(nullptr);
   LOOM_TRY_VOID(writer.write(o.output));
-  if (!o.common.quiet) std::printf("%s written\n", terminal_text(o.output).c_str());
+  if (o.common.json) {
+    LOOM_TRY(const auto written, MappedFile::open(o.output));
+    print_json(Json{{"output", o.output}, {"bytes", written->bytes().size()}, {"tensors", file.tensors().size()}, {"quantized", done}, {"dtype", name(dtype)}});
+  } else if (!o.common.quiet) {
+    std::printf("%s written\n", terminal_text(o.output).c_str());
+  }
   return kOk;
 }
 
@@ -236,6 +241,7 @@ Run quantize_command(CLI::App& app) {
   app.add_option("-o,--output,OUTPUT", o->output, "GGUF file to write")->required();
   app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required()->check(dtype_name());
   add_overwrite(app, o->overwrite);
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
   return [o] { return finish(run_quantize(*o)); };
 }

@@ -24,8 +24,8 @@ std::vector<std::string_view> split_names(std::string_view names) {
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > 40 ? out + "..." : out;
+  for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > 80 ? out + "..." : out;
 }
 
 namespace {

@@ -36,11 +36,4 @@ class ByteReader {
 
 inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-// A name from a file, cut and cleaned so that it can stand in a one-line message.
-inline std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > 80 ? out + "..." : out;
-}
-
 }  // namespace loom

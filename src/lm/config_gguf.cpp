@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/nearest.h"
 #include "dtypes/decode.h"
 #include "io/byte_reader.h"
 #include "io/gguf/gguf_keys.h"

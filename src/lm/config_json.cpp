@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "lm/model_config.h"
 

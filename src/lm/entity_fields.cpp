@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base64.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "lm/model_entity.h"
 

@@ -121,7 +121,7 @@ std::vector<GoldenCase> golden_cases() {
   return cases;
 }
 
-Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c) {
+Result<DecoderModel> golden_decoder(const GoldenCase& c) {
   DecoderSource source;
   source.config = c.config;
   std::vector<std::vector<std::byte>> memory;
@@ -146,7 +146,11 @@ Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c) {
   DecoderOptions options;
   if (stored != c.dtype) options.dtype = c.dtype;
   LOOM_TRY(const auto pool, ThreadPool::create(1));
-  LOOM_TRY(DecoderModel model, build_decoder(source, *pool, options));
+  return build_decoder(source, *pool, options);
+}
+
+Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c) {
+  LOOM_TRY(DecoderModel model, golden_decoder(c));
   return std::make_shared<const DecoderModel>(std::move(model));
 }
 

@@ -19,6 +19,7 @@ struct GoldenCase {
 std::vector<GoldenCase> golden_cases();
 
 // The model of a case: weights are a function of the case's name alone.
+Result<DecoderModel> golden_decoder(const GoldenCase& c);
 Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c);
 
 // How a case is run. Every combination gives the same digest.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity_tensors.h"
 #include "lm/entity_fields.h"

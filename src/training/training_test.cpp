@@ -311,6 +311,27 @@ TEST(Training, T_51_an_error_of_a_callback_ends_the_run_with_it) {
   EXPECT_EQ(result.error().message, "the caller's own");
 }
 
+// Scales are estimated anew when an updated master is encoded: int8 must not wrap, nor stand still.
+TEST(Training, G_31_D_07_D_37_int8_learns_ten_blobs_as_int16_does) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(1000, 10, 10));
+  Json config = small_config();
+  config["network"]["input_shape"] = {10};
+  config["network"]["layers"][0]["input_height"] = 10;
+  config["network"]["layers"][2]["output_height"] = 10;
+  config["epochs"] = 2;  // 100 steps
+  const auto accuracy = [&](const char* dtype) {
+    config["network"]["default_dtype"] = dtype;
+    const TrainResult result = run_all(config, folder);
+    EXPECT_EQ(result.steps, 100u);
+    EXPECT_TRUE(result.validation);
+    return result.validation ? result.validation->accuracy() : 0;
+  };
+  const double wide = accuracy("int16");
+  EXPECT_GT(wide, 0.8);
+  EXPECT_GE(accuracy("int8"), wide - 0.02);
+}
+
 // A network of two dense layers on one batch, without files.
 struct Bench {
   explicit Bench(const Json& first = Json::object(), TrainerConfig config = {}) : network(network_of(spec(first))) {

@@ -1,8 +1,11 @@
 // Runs a trial in several ways and names the first thing that differs; makes a failing trial small.
 
+#include <array>
+#include <bit>
 #include <chrono>
 #include <functional>
 
+#include "core/little_endian.h"
 #include "trials/random_network.h"
 #include "trials/trial.h"
 
@@ -12,6 +15,19 @@ std::string TrialWay::text(const Trial& trial) const {
   std::string out = fmt::format("{}, {} thread{}", name(isa), threads, threads == 1 ? "" : "s");
   if (variant > 0 && variant <= trial.variants.size()) out += ", with " + dump_json(trial.variants[variant - 1]);
   return out;
+}
+
+void TrialRecord::show(std::string name, std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  entries.push_back({std::move(name), hash.finish()});
+}
+
+void TrialRecord::show(std::string name, double value, bool of_whole_batch) {
+  std::array<std::byte, 8> bytes;
+  store_le(bytes.data(), std::bit_cast<std::uint64_t>(value));
+  show(std::move(name), bytes);
+  entries.back().of_whole_batch = of_whole_batch;
 }
 
 std::string TrialRecord::digest() const {

@@ -1,6 +1,7 @@
 // What is drawn: a network that the engine accepts, what to do with it, and which other ways promise the same bits.
 
 #include "network/spec.h"
+#include "trials/language_trial.h"
 #include "trials/random_network.h"
 
 namespace loom {
@@ -213,18 +214,40 @@ void draft_evolve(Drafting& d) {
   o["rates"] = d.draw.pick({0.1, 0.4, 1.0});
 }
 
+void draft_population(Drafting& d) {
+  Json& o = d.trial.options;
+  o["size"] = d.draw.between(3, 12);
+  o["generations"] = d.draw.between(1, 3);
+  o["elites"] = d.draw.below(3);
+  o["splice"] = std::string(d.draw.name({"blend", "point", "uniform"}));
+  o["splice_rate"] = d.draw.pick({0, 50, 100});
+  o["rate"] = d.draw.pick({10, 40});
+  if (d.draw.percent(40)) o["species_distance"] = 30;
+  if (d.draw.percent(40)) o["novelty"] = 50;
+  if (d.draw.percent(30)) o["several_objectives"] = true;
+  if (o["generations"] != 1) d.trial.variants.push_back(patch("through_state", true));
+}
+
 struct Mode {
   const char* name;
   std::size_t share;  // of a hundred
   void (*draft)(Drafting&);
   bool is_mesh, trains;
+  void (*draft_language)(Draw&, Trial&) = nullptr;  // in place of `draft`: the network is a language model
 };
 
 constexpr std::array kModes = {
-    Mode{"forward", 20, draft_forward, false, false},   Mode{"backward", 15, draft_backward, false, true},      Mode{"train", 22, draft_train, false, true},
-    Mode{"tween", 14, draft_tween, false, true},        Mode{"mesh", 8, draft_mesh, true, true},               Mode{"mesh tween", 6, draft_mesh_tween, true, true},
-    Mode{"files", 6, draft_files, false, false},        Mode{"morph", 5, draft_morph, false, false},           Mode{"evolve", 4, draft_evolve, false, false},
+    Mode{"forward", 17, draft_forward, false, false},  Mode{"backward", 14, draft_backward, false, true},     Mode{"train", 21, draft_train, false, true},
+    Mode{"tween", 13, draft_tween, false, true},       Mode{"mesh", 8, draft_mesh, true, true},              Mode{"mesh tween", 5, draft_mesh_tween, true, true},
+    Mode{"files", 5, draft_files, false, false},       Mode{"morph", 4, draft_morph, false, false},          Mode{"evolve", 3, draft_evolve, false, false},
+    Mode{"population", 3, draft_population, false, true}, Mode{"decoder", 4, nullptr, false, false, draft_decoder},
+    Mode{"finetune", 3, nullptr, false, false, draft_finetune},
 };
+static_assert([] {
+  std::size_t all = 0;
+  for (const Mode& mode : kModes) all += mode.share;
+  return all;
+}() == 100);
 
 const Mode& random_mode(Draw& draw) {
   std::size_t at = draw.below(100);
@@ -249,16 +272,29 @@ std::vector<std::string> trial_modes() {
   return names;
 }
 
+bool is_of_language(const Trial& trial) {
+  return std::ranges::any_of(kModes, [&](const Mode& mode) { return mode.draft_language != nullptr && trial.mode == mode.name; });
+}
+
 Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected) {
   for (std::uint32_t attempt = 0;; ++attempt) {
     Draw draw(seed, number, fmt::format("trial {}", attempt));
     const Mode& mode = random_mode(draw);
+    if (mode.draft_language != nullptr) {
+      Trial trial;
+      trial.mode = mode.name, trial.data = draw.below(1u << 30);
+      mode.draft_language(draw, trial);
+      if (trial_decoder(trial)) return trial;
+      if (rejected != nullptr) ++*rejected;
+      continue;
+    }
     NetworkWish wish;
     wish.mesh = mode.is_mesh;
     wish.budget = draw.pick<std::size_t>({10'000, 60'000, 250'000, 800'000});
     wish.wide = draw.percent(20);
     if (wish.wide) wish.budget = 2'500'000;
     if (mode.trains) wish.budget /= 2;
+    if (mode.draft == draft_population) wish.budget /= 10, wish.wide = false;  // it runs many
     wish.last = mode.trains && !mode.is_mesh ? std::string(draw.name({"", "", "", "sigmoid", "softmax"})) : std::string();
     RandomNetwork network = random_network(draw, wish);
     if (!accepted(network.spec, network.input, mode.is_mesh)) {

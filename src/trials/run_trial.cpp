@@ -1,11 +1,9 @@
 // One trial in one way: what it shows becomes a record. Everything random here is a function of the trial's own seed.
 
-#include <bit>
 #include <deque>
 #include <filesystem>
 #include <limits>
 
-#include "core/little_endian.h"
 #include "core/nearest.h"
 #include "evolution/mutation/mutation.h"
 #include "evolution/population/population.h"
@@ -19,24 +17,12 @@
 #include "training/checkpoint.h"
 #include "training/train_config.h"
 #include "training/trainer.h"
+#include "trials/language_trial.h"
 #include "trials/random_network.h"
+#include "trials/trial_options.h"
 
 namespace loom {
 namespace {
-
-std::size_t number_of(const Json& options, std::string_view key, std::size_t fallback = 0) {
-  const Json* found = find(options, key);
-  return found == nullptr ? fallback : static_cast<std::size_t>(as_int(*found).value_or(0));
-}
-bool flag_of(const Json& options, std::string_view key) {
-  const Json* found = find(options, key);
-  return found != nullptr && as_bool(*found).value_or(false);
-}
-std::string text_of(const Json& options, std::string_view key, const char* fallback = "") {
-  const Json* found = find(options, key);
-  const std::string* text = found == nullptr ? nullptr : as_string(*found);
-  return text == nullptr ? fallback : *text;
-}
 
 // Values at which codecs, snapping and rounding change their minds.
 constexpr double kThresholds[] = {0.0,     0x1p-51,  -0x1p-51, 0x1.fffffep-52, 0x1.000002p-51, 0x1p-52, 0x1p-126, 0x1p-149, 0x1p-25, -0x1p-26, 0.5,
@@ -76,19 +62,10 @@ class TrialRun {
   }
 
   // The record.
-  void show(std::string name, std::span<const std::byte> bytes) {
-    Sha256 hash;
-    hash.update(bytes);
-    record_.entries.push_back({std::move(name), hash.finish()});
-  }
+  void show(std::string name, std::span<const std::byte> bytes) { record_.show(std::move(name), bytes); }
+  void show(std::string name, double value, bool of_whole_batch = false) { record_.show(std::move(name), value, of_whole_batch); }
   void show(std::string name, const ConstView& v) {
     if (v.data != nullptr) show(std::move(name), {static_cast<const std::byte*>(v.data), v.shape.elements() * bytes_of(v.element)});
-  }
-  void show(std::string name, double value, bool of_whole_batch = false) {
-    std::array<std::byte, 8> bytes;
-    store_le(bytes.data(), std::bit_cast<std::uint64_t>(value));
-    show(std::move(name), bytes);
-    record_.entries.back().of_whole_batch = of_whole_batch;
   }
   void show_text(std::string name, std::string_view text) { show(std::move(name), std::as_bytes(std::span(text.data(), text.size()))); }
   void show_digest(std::string name, const Digest& digest) { record_.entries.push_back({std::move(name), digest}); }
@@ -110,6 +87,7 @@ class TrialRun {
   Result<void> mesh();
   Result<void> mesh_tween();
   Result<void> evolve();
+  Result<void> population();
 
   struct Training {
     Network network;
@@ -190,8 +168,8 @@ Mixed mixed_named(const std::string& name) {
 
 // Calls on one batch each, whole or in parts.
 Result<void> TrialRun::forward_calls(const Network& network, std::string_view label, std::size_t calls) {
-  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads, .isa = way_.isa, .mixed = mixed_named(text_of(options_, "mixed"))}));
-  const std::size_t batch = input_[0], part = std::min(batch, number_of(options_, "part", batch));
+  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads, .isa = way_.isa, .mixed = mixed_named(text_option(options_, "mixed"))}));
+  const std::size_t batch = input_[0], part = std::min(batch, number_option(options_, "part", batch));
   for (std::size_t call = 0; call < calls; ++call) {
     const ConstView x = view(inputs(fmt::format("x{}", call)), input_);
     Sha256 whole;
@@ -201,7 +179,7 @@ Result<void> TrialRun::forward_calls(const Network& network, std::string_view la
       LOOM_TRY(const Shape shape, Shape::create(extents));
       const std::size_t sample = input_.elements() / batch * bytes_of(element_);
       PassExtras extras;
-      extras.training = flag_of(options_, "training"), extras.step = static_cast<std::uint32_t>(call), extras.first_sample = first;
+      extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call), extras.first_sample = first;
       const auto y = session->forward({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
       if (!y) return is_answer(y.error()).map([](bool) {});
       whole.update({static_cast<const std::byte*>(y->data), y->shape.elements() * bytes_of(element_)});
@@ -215,18 +193,18 @@ Result<void> TrialRun::forward_calls(const Network& network, std::string_view la
 
 Result<void> TrialRun::forward() {
   LOOM_TRY(const Network net, network());
-  return forward_calls(net, "output", number_of(options_, "calls", 1));
+  return forward_calls(net, "output", number_option(options_, "calls", 1));
 }
 
 Result<void> TrialRun::backward() {
   LOOM_TRY(const Network net, network());
-  NetworkSessionOptions options{.threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_of(options_, "mixed"))};
-  options.checkpoint_every = number_of(options_, "checkpoint_every");
+  NetworkSessionOptions options{.threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_option(options_, "mixed"))};
+  options.checkpoint_every = number_option(options_, "checkpoint_every");
   const auto session = NetworkSession::create(net, options);
   if (!session) return is_answer(session.error()).map([](bool) {});
-  for (std::size_t call = 0; call < number_of(options_, "calls", 1); ++call) {
+  for (std::size_t call = 0; call < number_option(options_, "calls", 1); ++call) {
     PassExtras extras;
-    extras.training = flag_of(options_, "training"), extras.step = static_cast<std::uint32_t>(call);
+    extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call);
     const auto y = (*session)->forward(view(inputs(fmt::format("x{}", call)), input_), extras);
     if (!y) return is_answer(y.error()).map([](bool) {});
     show(fmt::format("output {}", call), *y);
@@ -279,8 +257,8 @@ Result<void> TrialRun::train() {
   const std::string loss = config.trainer.loss.name;
   const auto& heads = config.trainer.loss.heads;
   const bool by_class = loss == "softmax_crossentropy" || loss == "multi_head_softmax_ce";
-  for (std::size_t step = 0; step < number_of(options_, "steps", 1); ++step) {
-    if (step > 0 && step == number_of(options_, "save_after")) {
+  for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
+    if (step > 0 && step == number_option(options_, "save_after")) {
       LOOM_TRY(training, resumed(*training, config.trainer, step));
     }
     Samples batch;
@@ -319,7 +297,7 @@ Result<void> TrialRun::train() {
 
 Result<void> TrialRun::files() {
   LOOM_TRY(Network net, network());
-  const std::string through = text_of(options_, "through");
+  const std::string through = text_option(options_, "through");
   if (through.starts_with("entity")) {
     LOOM_TRY(const std::vector<std::byte> bytes, network_to_entity(net, {.keep_master = through != "entity"}));
     LOOM_TRY(SpecResult read, network_from_entity(bytes));
@@ -340,14 +318,14 @@ Result<void> TrialRun::files() {
 Result<void> TrialRun::morph() {
   LOOM_TRY(Network net, network());
   const Json types = options_["types"];
-  const bool direct = flag_of(options_, "direct");
+  const bool direct = flag_option(options_, "direct");
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (direct && i + 1 < types.size()) continue;
     LOOM_TRY(const DType type, dtype_from_name(*as_string(types[i])));
     const auto done = net.morph_all(type);  // some types refuse some scales; nothing has changed then
     if (!done && i + 1 == types.size()) return is_answer(done.error()).map([](bool) {});
   }
-  if (flag_of(options_, "trim")) net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
+  if (flag_option(options_, "trim")) net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
   LOOM_TRY_VOID(net.prepare(input_));
   LOOM_TRY_VOID(forward_calls(net, "output", 1));
   net.release_masters();
@@ -356,22 +334,22 @@ Result<void> TrialRun::morph() {
 
 Result<void> TrialRun::mesh() {
   LOOM_TRY(const Network net, network());
-  const std::size_t ticks = number_of(options_, "ticks", 1), back = number_of(options_, "backward"), change = number_of(options_, "change_input_at", 99);
+  const std::size_t ticks = number_option(options_, "ticks", 1), back = number_option(options_, "backward"), change = number_option(options_, "change_input_at", 99);
   StepMeshOptions mesh_options{.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, back), .backward = back > 0};
   const auto made = StepMesh::create(net, mesh_options);
   if (!made) return is_answer(made.error()).map([](bool) {});
   StepMesh& mesh = **made;
   LOOM_TRY(StepState state, mesh.create_state());
   std::vector<StepState> others;
-  for (std::size_t i = 0; i < number_of(options_, "beside"); ++i) {
+  for (std::size_t i = 0; i < number_option(options_, "beside"); ++i) {
     LOOM_TRY(StepState other, mesh.create_state());
     others.push_back(std::move(other));
     LOOM_TRY_VOID(others.back().set_input(view(inputs(fmt::format("other{}", i)), input_)));
   }
-  const StepOptions step{.capture = back > 0, .training = flag_of(options_, "training")};
+  const StepOptions step{.capture = back > 0, .training = flag_option(options_, "training")};
   for (std::size_t tick = 0; tick < ticks; ++tick) {
     if (tick == 0 || tick == change) LOOM_TRY_VOID(state.set_input(view(inputs(fmt::format("x{}", tick)), input_), tick != 2));
-    if (flag_of(options_, "through_snapshot") && tick == ticks / 2) {
+    if (flag_option(options_, "through_snapshot") && tick == ticks / 2) {
       const std::vector<std::byte> snapshot = state.snapshot();
       LOOM_TRY(StepState fresh, mesh.create_state());
       LOOM_TRY_VOID(fresh.restore(snapshot));
@@ -400,7 +378,7 @@ Result<void> TrialRun::mesh() {
 
 Result<void> TrialRun::mesh_tween() {
   LOOM_TRY(Network net, network());
-  const std::size_t history = number_of(options_, "history");
+  const std::size_t history = number_option(options_, "history");
   const auto made = StepMesh::create(net, {.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, history), .keep_inputs = true});
   if (!made) return is_answer(made.error()).map([](bool) {});
   StepMesh& mesh = **made;
@@ -409,11 +387,11 @@ Result<void> TrialRun::mesh_tween() {
   if (!tween) return is_answer(tween.error()).map([](bool) {});
   LOOM_TRY(StepState state, mesh.create_state());
   LOOM_TRY_VOID(state.set_input(view(inputs("x"), input_)));
-  for (std::size_t tick = 0; tick < number_of(options_, "ticks", 1); ++tick) {
+  for (std::size_t tick = 0; tick < number_option(options_, "ticks", 1); ++tick) {
     const auto took = mesh.step(state, {.capture = history > 0});
     if (!took) return is_answer(took.error()).map([](bool) {});
   }
-  for (std::size_t step = 0; step < number_of(options_, "steps", 1); ++step) {
+  for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
     const auto took = mesh.step(state, {.capture = history > 0});
     if (!took) return is_answer(took.error()).map([](bool) {});
     const auto y = state.output();
@@ -436,15 +414,58 @@ Result<void> TrialRun::evolve() {
   const Json* rate = find(options_, "rates");
   const double r = rate == nullptr ? 0.5 : as_number(*rate).value_or(0.5);
   MutationConfig::rates(config, [&](std::string_view, double& value) { value = r; });
-  for (std::size_t i = 0; i < number_of(options_, "mutations", 1); ++i) {
+  for (std::size_t i = 0; i < number_option(options_, "mutations", 1); ++i) {
     LOOM_TRY_VOID(mutate(a, input_, config, {.generation = static_cast<std::uint32_t>(i)}));
     show_digest(fmt::format("mutation {}", i), network_digest(a, spec_digest(a)));
   }
-  LOOM_TRY(const SpliceConfig::Mode mode, splice_mode_from_name(text_of(options_, "splice", "blend")));
+  LOOM_TRY(const SpliceConfig::Mode mode, splice_mode_from_name(text_option(options_, "splice", "blend")));
   LOOM_TRY(Network child, splice(a, b, {.mode = mode, .seed = trial_.data}));
   LOOM_TRY_VOID(child.prepare(input_));
   show_digest("child", network_digest(child, spec_digest(child)));
   return forward_calls(child, "output", 1);
+}
+
+// Whole generations. How good a network is: how far its outputs stand from zero, and how far the first one.
+Result<void> TrialRun::population() {
+  LOOM_TRY(const Network base, network());
+  LOOM_TRY(Workers workers, Workers::create(way_.threads, way_.isa));
+  PopulationConfig config;
+  config.size = number_option(options_, "size", 4), config.elites = number_option(options_, "elites"), config.stagnation = 1;
+  LOOM_TRY(config.splice_mode, splice_mode_from_name(text_option(options_, "splice", "blend")));
+  const auto percent = [&](const char* key) { return static_cast<double>(number_option(options_, key)) / 100; };
+  config.species_distance = percent("species_distance"), config.novelty_weight = percent("novelty"), config.splice_rate = percent("splice_rate");
+  MutationConfig::rates(config.mutation, [&](std::string_view, double& value) { value = percent("rate"); });
+  const ConstView x = view(inputs("x"), input_);
+  const bool several = flag_option(options_, "several_objectives");
+  const FitnessFunction fitness = [&](Runner& runner, const Network& network) -> Result<Fitness> {
+    runner.use(network);
+    const auto y = runner.forward(x);
+    if (!y) return Fitness{{std::numeric_limits<double>::quiet_NaN(), 0}, {0, 0}};
+    double sum = 0, first = 0;
+    for (std::size_t i = 0; i < y->shape.elements(); ++i) {
+      const double v = y->element == Element::f64 ? y->as<double>()[i] : static_cast<double>(y->as<float>()[i]);
+      sum += v < 0 ? -v : v;
+      if (i == 0) first = v;
+    }
+    return Fitness{several ? std::vector<double>{-sum, first} : std::vector<double>{-sum}, {sum, first}};
+  };
+  auto made = Population::create(trial_.data, config, base, input_, workers);
+  if (!made) return is_answer(made.error()).map([](bool) {});
+  Population all = std::move(*made);
+  for (std::size_t g = 0; g < number_option(options_, "generations", 1); ++g) {
+    if (g == 1 && flag_option(options_, "through_state")) {
+      LOOM_TRY(const Json state, all.state());
+      LOOM_TRY(all, Population::restore(state, trial_.data, config, input_, 0));
+    }
+    const auto report = all.evolve(fitness, workers);
+    if (!report) return is_answer(report.error()).map([](bool) {});
+    show_digest(fmt::format("generation {}", g), report->hash);
+    for (std::size_t i = 0; i < report->scores.size(); ++i) show(fmt::format("generation {} score {}", g, i), report->scores[i]);
+    show(fmt::format("generation {} species", g), static_cast<double>(report->species));
+    for (std::size_t i = 0; i < all.members().size(); ++i)
+      show_digest(fmt::format("generation {} member {}", g, i), network_digest(all.members()[i].network, all.members()[i].structure));
+  }
+  return {};
 }
 
 Result<TrialRecord> TrialRun::run() {
@@ -465,9 +486,15 @@ Result<TrialRecord> TrialRun::run() {
     done = mesh_tween();
   else if (trial_.mode == "evolve")
     done = evolve();
+  else if (trial_.mode == "population")
+    done = population();
+  else if (trial_.mode == "decoder")
+    done = run_decoder(trial_, options_, way_, record_);
+  else if (trial_.mode == "finetune")
+    done = run_finetune(trial_, options_, way_, record_);
   else
     return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
-  if (!done) return tl::make_unexpected(std::move(done).error());
+  if (!done) LOOM_TRY_VOID(is_answer(done.error()).map([](bool) {}));
   return std::move(record_);
 }
 

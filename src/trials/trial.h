@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace loom {
 
 // A whole case: nothing else is needed to run it, so that a failing one can be kept as a file.
 struct Trial {
-  Json network;                    // a spec
+  Json network;                    // a spec; the config.json of a language model
   std::vector<std::size_t> input;  // the batch in front
   std::size_t ids = 0;             // above 0: the input is integers below this
   std::uint64_t data = 0;          // seed of inputs, targets and what is added to biases
@@ -30,6 +31,8 @@ struct Trial {
 };
 
 std::vector<std::string> trial_modes();
+// Whether `network` is a language model's configuration in place of a spec.
+bool is_of_language(const Trial& trial);
 
 // The case of that number: the same everywhere. `rejected` counts drafts that the engine refused to build.
 Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected = nullptr);
@@ -55,6 +58,8 @@ struct TrialRecord {
     Digest digest;
     bool of_whole_batch = false;  // a sum over all samples in f64 (losses): a function of how the batch was cut
   };
+  void show(std::string name, std::span<const std::byte> bytes);
+  void show(std::string name, double value, bool of_whole_batch = false);
   std::vector<Entry> entries;
   bool in_parts = false;          // the batch was cut
   std::string digest() const;

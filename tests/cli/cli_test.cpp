@@ -335,6 +335,8 @@ TEST_F(Cli, F_41_quantize_writes_what_generate_reads) {
     const Outcome run = loom({"quantize", small(), out, "--dtype", dtype, "-q"});
     EXPECT_EQ(run.status, 0) << run.err;
     EXPECT_EQ(run.out + run.err, "");
+    const Json said = json_of(loom({"quantize", small(), out, "--dtype", dtype, "--overwrite", "--json"}));
+    EXPECT_EQ(said["bytes"], std::filesystem::file_size(out)) << dump_json(said);
     const Json types = json_of(loom({"inspect", out, "--json"}))["types"];
     EXPECT_TRUE(find(types, dtype)) << dump_json(types);
     const Json j = json_of(loom({"generate", out, "-p", "Hello", "-n", "4", "--json", "--ignore-eos"}));

@@ -1,7 +1,6 @@
 #include "evolution/mutation/mutation.h"
 
 #include <cmath>
-#include <cstdlib>
 
 #include "evolution/evolution_test.h"
 #include "evolution/population/runner.h"
@@ -9,6 +8,7 @@
 #include "io/network_file.h"
 #include "layers/all.h"
 #include "network/clone.h"
+#include "support/environment.h"
 
 namespace loom {
 namespace {
@@ -284,8 +284,7 @@ TEST(Mutation, E_26_types_step_along_the_list_and_pruning_removes) {
 
 // 2 000 by default, LOOM_MUTATIONS of them where it is set: lines of descent of 12 generations from several bases.
 TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
-  const char* asked = std::getenv("LOOM_MUTATIONS");
-  std::size_t left = asked != nullptr ? static_cast<std::size_t>(std::atol(asked)) : 2000;
+  std::size_t left = test::asked_for("LOOM_MUTATIONS", 2000);
 #ifdef LOOM_SANITIZED
   left = std::min<std::size_t>(left, 300);
 #endif

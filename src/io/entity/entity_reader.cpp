@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/checked.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_layout.h"

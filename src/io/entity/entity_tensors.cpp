@@ -6,6 +6,7 @@
 
 #include "core/checked.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 
 namespace loom {

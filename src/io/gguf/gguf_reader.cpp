@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/gguf/gguf.h"
 

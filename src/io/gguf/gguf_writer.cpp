@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/checked.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 
 namespace loom {

@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "core/file.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/npy/npy.h"
 #include "io/npy/npy_types.h"

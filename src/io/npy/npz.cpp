@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/file.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 
 namespace loom {

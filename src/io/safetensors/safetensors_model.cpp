@@ -1,4 +1,5 @@
 #include "core/json.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/safetensors/safetensors.h"
 

@@ -2,6 +2,7 @@
 
 #include "core/checked.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/safetensors_types.h"

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 
 #include "layers/all.h"
+#include "support/environment.h"
 #include "support/files.h"
 #include "trials/random_network.h"
 #include "trials/recipes.h"
@@ -22,11 +22,6 @@ constexpr std::uint32_t kCases = 40;
 #else
 constexpr std::uint32_t kCases = 300;
 #endif
-
-std::uint64_t asked_for(const char* name, std::uint64_t standard) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? standard : std::strtoull(text, nullptr, 10);
-}
 
 TEST(RandomNetworks, every_kind_has_a_recipe) {
   for (const LayerKind& kind : layer_kinds()) EXPECT_NE(recipe_of(kind.name), nullptr) << kind.name << ": a recipe in src/trials/recipes.cpp is missing";
@@ -61,8 +56,8 @@ TEST(RandomNetworks, kept_cases_give_the_same_bits_in_every_way) {
 }
 
 TEST(RandomNetworks, every_way_gives_the_same_bits) {
-  const std::uint64_t seed = asked_for("LOOM_TRIALS_SEED", kSeed);
-  const auto cases = static_cast<std::uint32_t>(asked_for("LOOM_TRIALS", kCases));
+  const std::uint64_t seed = test::asked_for("LOOM_TRIALS_SEED", kSeed);
+  const auto cases = static_cast<std::uint32_t>(test::asked_for("LOOM_TRIALS", kCases));
   for (std::uint32_t k = 0; k < cases; ++k) {
     const Trial trial = random_trial(seed, k);
     const TrialVerdict verdict = check_trial(trial, trial_ways(trial, k));
