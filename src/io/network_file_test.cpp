@@ -56,6 +56,35 @@ TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_js
   }
 }
 
+// A network that was float64 keeps masters of that width through every other type: a file that keeps masters must not narrow them.
+TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
+  const auto masters = [](const Network& network) {
+    std::vector<double> all;
+    network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+      all.insert(all.end(), w.master().begin(), w.master().end());
+      all.insert(all.end(), w.master64().begin(), w.master64().end());
+    });
+    return all;
+  };
+  for (const DType type : {DType::float64, DType::float32, DType::float16, DType::int8, DType::ternary}) {
+    SCOPED_TRACE(name(type));
+    auto made = network_from_json(spec_of("float64"));
+    ASSERT_TRUE(made) << made.error().message;
+    made->network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+      std::vector<double> values(w.elements());
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = (static_cast<double>(i % 31) - 15.1) / 37;  // no float holds these
+      ASSERT_TRUE(w.set(std::span<const double>(values)));
+    });
+    ASSERT_TRUE(made->network.morph_all(type));
+    auto loaded = network_from_entity(network_to_entity(made->network, {.keep_master = true}).value());
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(masters(loaded->network), masters(made->network));
+    EXPECT_EQ(output_of(loaded->network), output_of(made->network));
+    ASSERT_TRUE(made->network.morph_all(DType::float64) && loaded->network.morph_all(DType::float64));
+    EXPECT_EQ(output_of(loaded->network), output_of(made->network));
+  }
+}
+
 // Links of every mode, a skip to a cell, a gate and a tie come back from both formats with the outputs they had.
 TEST(NetworkFile, V_26_G_08_G_15_F_04_links_gates_and_ties_come_back) {
   const std::string spec = R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":7,"seed":7,"input_shape":[8],"layers":[

@@ -354,10 +354,14 @@ Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   if (q.rows * q.cols != elements() || (q.dtype != DType::float32 && q.dtype != DType::float64))
     return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_, q.rows * q.cols, loom::name(q.dtype),
                 elements());
-  const std::vector<double> values = floats_of(q);
+  std::vector<double> values = floats_of(q);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} of the master is not a finite number", name_, i);
-  master_.assign(values.begin(), values.end());
+  master_.clear(), master64_.clear();
+  if (q.dtype == DType::float64)
+    master64_ = std::move(values);
+  else
+    master_.assign(values.begin(), values.end());
   find_plain();
   return {};
 }

@@ -459,11 +459,11 @@ Result<void> TrialRun::population() {
     }
     const auto report = all.evolve(fitness, workers);
     if (!report) return is_answer(report.error()).map([](bool) {});
-    show_digest(fmt::format("generation {}", g), report->hash);
     for (std::size_t i = 0; i < report->scores.size(); ++i) show(fmt::format("generation {} score {}", g, i), report->scores[i]);
     show(fmt::format("generation {} species", g), static_cast<double>(report->species));
     for (std::size_t i = 0; i < all.members().size(); ++i)
       show_digest(fmt::format("generation {} member {}", g, i), network_digest(all.members()[i].network, all.members()[i].structure));
+    show_digest(fmt::format("generation {}", g), report->hash);
   }
   return {};
 }
