@@ -163,7 +163,7 @@ class Mutator {
     Encoding encoding = layer.common.encoding;
     encoding.dtype = next;
     bool made = true;
-    layer.visit_weights([&](Weight& w) {
+    layer.visit_all_weights([&](Weight& w) {  // adapters too, as Network::morph() does
       if (w.is_tied() || !w.has_value()) return;
       made = made && w.ensure_master() && w.morph(encoding);
       w.trim_versions();  // what a network weighs must not depend on what it was

@@ -282,6 +282,14 @@ TEST(Mutation, E_26_types_step_along_the_list_and_pruning_removes) {
   EXPECT_EQ(changed(fixed, Shape::of({1, 4}), only(&MutationConfig::layer_prune_rate)).skips(Mutation::Prune), 1u);
 }
 
+TEST(Mutation, E_24_L_140_adapters_follow_the_type_of_their_layer) {
+  Network n = read(row_of({R"({"type":"lora","base_layer":{"type":"dense","input_height":4,"output_height":4}})"}));
+  MutationConfig c = only(&MutationConfig::dtype_rate);
+  c.dtypes = {DType::float32, DType::int8};
+  ASSERT_EQ(changed(n, Shape::of({1, 4}), c).of(Mutation::Dtype), 1u);
+  n.visit_weights([](const std::string& path, Weight& w, Layer&) { EXPECT_EQ(w.dtype(), DType::int8) << path; });
+}
+
 // 2 000 by default, LOOM_MUTATIONS of them where it is set: lines of descent of 12 generations from several bases.
 TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
   std::size_t left = test::asked_for("LOOM_MUTATIONS", 2000);
