@@ -81,7 +81,7 @@ class FieldVisitor {
   void choice(std::string_view keys, E& value, std::initializer_list<std::string_view> names, Code unknown = Code::UnknownName) {
     auto index = static_cast<std::size_t>(value);
     choose(keys, index, {names.begin(), names.size()}, unknown);
-    value = static_cast<E>(index);
+    if (static_cast<E>(index) != value) value = static_cast<E>(index);  // several threads may write specs of one layer
   }
 
  protected:
