@@ -14,7 +14,7 @@ constexpr std::size_t kIndexedFrom = 9;    // smaller dicts are searched one by 
 Result<std::uint32_t> raised(std::uint32_t height, const Value& v) {
   const Object* o = v.object();
   const std::uint32_t h = o ? std::max(height, o->height + 1) : height;
-  if (h > kDeepestValue) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", kMaxNesting);
+  if (h > kDeepestValue) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", kDeepestValue);
   return h;
 }
 
