@@ -9,7 +9,11 @@ constexpr int kMaxDepth = 64;
 constexpr std::uint32_t kMaxRepeat = 1000;
 constexpr std::size_t kMaxClasses = 4096;
 
-ClassItem categories(CategoryMask mask, bool negated) { return {ClassItem::Categories, negated, mask, 0}; }
+ClassItem categories(CategoryMask mask, bool negated) { return {ClassItem::Record, negated, mask, 0}; }
+ClassItem white_space(bool negated) { return {ClassItem::Record, negated, 0, kWhiteSpace}; }
+constexpr CategoryMask kDigits = 1u << static_cast<int>(Category::Nd);
+// \w and [[:word:]], which differ in Latin-1.
+ClassItem word(bool negated, std::uint32_t more) { return {ClassItem::Record, negated, kWordCategories, kAlphabetic | more}; }
 
 // \p{name}: general categories, their groups and the few properties that tokenizers use. 0: unknown.
 CategoryMask mask_of(std::string_view name) {
@@ -287,9 +291,9 @@ Result<ClassItem> RegexParser::property(bool negated) {
   const CategoryMask mask = mask_of(name);
   ClassItem item = categories(mask, negated);
   if (name == "White_Space" || name == "Space")
-    item = {ClassItem::Space, negated, 0, 0};
+    item = white_space(negated);
   else if (name == "Word")
-    item = {ClassItem::Word, negated, 0, 0};
+    item = word(negated, kLatin1Number);
   else if (name == "Any")
     item = {ClassItem::Range, negated, 0, kInvalidByte + 255};
   else if (mask == 0)
@@ -304,11 +308,11 @@ Result<ClassItem> RegexParser::class_escape(char letter, bool& single) {
   const bool negated = letter >= 'A' && letter <= 'Z';
   switch (letter) {
     case 's':
-    case 'S': return ++at_, ClassItem{ClassItem::Space, negated, 0, 0};
+    case 'S': return ++at_, white_space(negated);
     case 'w':
-    case 'W': return ++at_, ClassItem{ClassItem::Word, negated, 0, 0};
+    case 'W': return ++at_, word(negated, kLatin1Number);
     case 'd':
-    case 'D': return ++at_, categories(1u << static_cast<int>(Category::Nd), negated);
+    case 'D': return ++at_, categories(kDigits, negated);
     case 'p':
     case 'P': return ++at_, property(negated);
     case 'h':
@@ -358,14 +362,14 @@ Result<ClassItem> RegexParser::posix() {
     std::string_view name;
     ClassItem item;
   };
-  const Named names[] = {{"alpha:]", categories(kLetters | kMarks, negated)},
-                         {"digit:]", categories(1u << static_cast<int>(Category::Nd), negated)},
-                         {"alnum:]", categories(kLetters | kMarks | 1u << static_cast<int>(Category::Nd), negated)},
-                         {"upper:]", categories(1, negated)},
-                         {"lower:]", categories(2, negated)},
+  const Named names[] = {{"alpha:]", {ClassItem::Record, negated, 0, kAlphabetic}},
+                         {"digit:]", categories(kDigits, negated)},
+                         {"alnum:]", {ClassItem::Record, negated, kDigits, kAlphabetic}},
+                         {"upper:]", {ClassItem::Record, negated, 0, kUppercase}},
+                         {"lower:]", {ClassItem::Record, negated, 0, kLowercase}},
                          {"punct:]", categories(kPunctuation | kSymbols, negated)},
-                         {"space:]", {ClassItem::Space, negated, 0, 0}},
-                         {"word:]", {ClassItem::Word, negated, 0, 0}}};
+                         {"space:]", white_space(negated)},
+                         {"word:]", word(negated, 0)}};
   for (const Named& n : names)
     if (take(n.name)) return n.item;
   return unsupported("this [:class:]");
