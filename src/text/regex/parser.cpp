@@ -51,6 +51,12 @@ tl::unexpected<Error> RegexParser::unsupported(std::string_view what) const {
   return fail(Code::Unsupported, "pattern, byte {}: {} is not supported", at_, what);
 }
 
+Result<void> RegexParser::check_depth(int depth) const {
+  if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
+  if (stack_.reached()) return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
+  return {};
+}
+
 bool RegexParser::take(std::string_view text) {
   if (pattern_.substr(at_, text.size()) != text) return false;
   at_ += text.size();
@@ -80,7 +86,7 @@ Result<RegexTree> RegexParser::parse() {
 }
 
 Result<RegexTree> RegexParser::alternation(int depth) {
-  if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
+  LOOM_TRY_VOID(check_depth(depth));
   const bool ignore_case = ignore_case_, dot_all = dot_all_;  // flags set inside a group end with it
   auto node = leaf(RegexNode::Alternate, 0);
   do {
@@ -377,7 +383,7 @@ Result<ClassItem> RegexParser::posix() {
 
 // After "[".
 Result<CharClass> RegexParser::bracket(int depth) {
-  if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
+  LOOM_TRY_VOID(check_depth(depth));
   CharClass out;
   out.ignore_case = ignore_case_;
   out.negated = take("^");

@@ -19,6 +19,7 @@ class Pretty {
   // `room` columns stay free behind the value, `indent` stand before it; `level` counts the brackets around.
   Result<void> write(const Value& v, std::size_t indent, std::size_t room, int level) {
     LOOM_TRY_VOID(m_.heap.tick());
+    LOOM_TRY_VOID(m_.heap.descend());
     LOOM_TRY(const Value sorted, in_order(v));
     LOOM_TRY(const std::string shown, repr(sorted));
     if (out_.full()) return {};
@@ -50,6 +51,7 @@ class Pretty {
   // Dicts by their keys, all the way down. Keys that have no order go by the names of their types.
   Result<Value> in_order(const Value& v) {
     LOOM_TRY_VOID(m_.heap.tick());
+    LOOM_TRY_VOID(m_.heap.descend());
     if (is_plain(v)) {
       std::vector<Value> parts;
       for (const Value& item : v.items()) {
