@@ -88,8 +88,7 @@ class Matrix {
   // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory; Cancelled by `stop`, here and below.
   // `row_order`, if given, names the source row of each row. Panels go to the pool while it has room.
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                    std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr,
-                                    const Stop& stop = {});
+                                    std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
   // Codes, scales and zero points as quantize() leaves them. Unsupported for the spans without a kernel: groups of floats of 8 bits
   // and of wide integers, one scale per row or tensor of fp4.

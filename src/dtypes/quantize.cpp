@@ -157,9 +157,9 @@ bool is_common(std::span<const float> w, const Extremes& e, StopCheck& stop) {
   bool common = true;
   stop.run(w.size(), [&](std::size_t first, std::size_t count) {
     common = common && std::ranges::all_of(w.subspan(first, count), [&](float given) {
-      const float x = snapped_finite(given), size = std::min(x < 0 ? -x : x, kLargest);
-      return size == 0 || size == e.largest;
-    });
+               const float x = snapped_finite(given), size = std::min(x < 0 ? -x : x, kLargest);
+               return size == 0 || size == e.largest;
+             });
   });
   return common;
 }
@@ -296,9 +296,7 @@ void encode_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
     each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
       const double scale = q.scales.empty() ? 1.0 : q.scales[span];
       const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
-      stop.run(count, [&](std::size_t at, std::size_t size) {
-        encode_span<type()>(q, first + at, w.subspan(first + at, size), scale, zero_point);
-      });
+      stop.run(count, [&](std::size_t at, std::size_t size) { encode_span<type()>(q, first + at, w.subspan(first + at, size), scale, zero_point); });
     });
   });
 }

@@ -73,7 +73,8 @@ TEST(Stop, N_12_every_type_can_be_stopped_while_it_is_quantised_and_packed) {
     expect_stops([&](const Stop& stop) { return pack(*q, stop); }, 1, name(t));
     const auto packed = pack(*q);
     ASSERT_TRUE(packed.has_value());
-    expect_stops([&](const Stop& stop) { return unpack(t, kStopRows, kStopCols, q->span, packed->codes, packed->scales, packed->zeros, stop); }, 1, name(t));
+    expect_stops([&](const Stop& stop) { return unpack(t, kStopRows, kStopCols, q->span, packed->codes, packed->scales, packed->zeros, stop); }, 1,
+                 name(t));
     expect_stops([&](const Stop& stop) { return Matrix::from_quantized(*q, nullptr, stop); }, 1, name(t));
     const auto matrix = Matrix::from_quantized(*q);
     ASSERT_TRUE(matrix.has_value());
@@ -108,7 +109,8 @@ TEST(Stop, N_12_every_type_of_files_can_be_stopped_while_it_is_read) {
       ASSERT_TRUE(encode_row(t, std::span(values).subspan(r * kStopCols, kStopCols), bytes.data() + r * *stride).has_value());
     expect_stops([&](const Stop& stop) { return Matrix::from_source(t, bytes, kStopRows, kStopCols, {}, nullptr, stop); }, 1, name(t));
   }
-  for (const DType t : {DType::q5_0, DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::tq1_0, DType::mxfp4, DType::float64}) {
+  for (const DType t :
+       {DType::q5_0, DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::tq1_0, DType::mxfp4, DType::float64}) {
     const auto stride = row_bytes(t, kStopCols);
     ASSERT_TRUE(stride.has_value());
     const std::vector<std::byte> bytes(*stride * kStopRows);

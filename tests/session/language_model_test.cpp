@@ -187,7 +187,8 @@ TEST_F(SmallModel, F_41_keys_of_the_tokenizer_have_their_types) {
 
 TEST_F(SmallModel, a_load_that_quantises_ends_when_it_is_cancelled) {
   const std::atomic<bool> cancel{true};
-  for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::int4), std::optional(DType::ternary), std::optional(DType::q4_0)}) {
+  for (const std::optional<DType> t :
+       {std::optional<DType>(), std::optional(DType::int4), std::optional(DType::ternary), std::optional(DType::q4_0)}) {
     ModelOptions options;
     options.decoder.dtype = t, options.decoder.cancel = &cancel;
     const auto cancelled = with([](GgufWriter&) {}, options);

@@ -194,7 +194,8 @@ TEST_F(ModelEntity, N_12_a_cancelled_conversion_leaves_nothing) {
 // Inside a tensor: src/dtypes/stop_test.cpp counts what lies between two questions.
 TEST_F(ModelEntity, N_12_a_conversion_that_is_cancelled_inside_a_tensor_leaves_nothing) {
   const ModelContents model = read_model(test::source_path("tests/golden/models/llama_biases")).value();
-  for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::ternary), std::optional(DType::int4), std::optional(DType::uint16)}) {
+  for (const std::optional<DType> t :
+       {std::optional<DType>(), std::optional(DType::ternary), std::optional(DType::int4), std::optional(DType::uint16)}) {
     std::size_t asked = 0;
     for (const std::size_t last : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{40}}) {
       ModelEntityOptions options;

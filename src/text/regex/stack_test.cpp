@@ -33,16 +33,18 @@ std::string outcome_of(const std::string& pattern, const std::string& text) {
 
 TEST(SmallStack, X_01_F_01_patterns_that_nest_deeply_end_in_an_error) {
   for (const int n : {10, 31, 62, 63, 64, 65, 5000})
-    for (const std::string& pattern : {many(n, "(") + "a" + many(n, ")"), many(n, "(?:") + "a" + many(n, "|b)"), many(n, "(?:b|") + "a" + many(n, ")"),
-                                       many(n, "(?>") + "a" + many(n, ")"), many(n, "(?=") + "a" + many(n, ")"), many(n, "(?!") + "a" + many(n, ")"),
-                                       many(n, "(?:x") + "a" + many(n, ")*"), many(n, "(?:") + "ab" + many(n, ")?"), many(n, "(?:") + "ab" + many(n, ")+?"),
-                                       many(n, "(?:") + "a" + many(n, "{0,1}b)"), many(n, "(?:") + "ab" + many(n, ")?+"), many(n, "(?i)") + "a",
-                                       many(n, "(?:") + "ab" + many(n, ")????"), many(n, "(?i:") + "a" + many(n, ")"), many(n, "[") + "a" + many(n, "]"),
-                                       many(n, "[^") + "a" + many(n, "]"), many(n, "[a-z&&") + "a" + many(n, "]"), many(n, "[a&&[") + "a" + many(n, "]]")}) {
+    for (const std::string& pattern :
+         {many(n, "(") + "a" + many(n, ")"), many(n, "(?:") + "a" + many(n, "|b)"), many(n, "(?:b|") + "a" + many(n, ")"),
+          many(n, "(?>") + "a" + many(n, ")"), many(n, "(?=") + "a" + many(n, ")"), many(n, "(?!") + "a" + many(n, ")"),
+          many(n, "(?:x") + "a" + many(n, ")*"), many(n, "(?:") + "ab" + many(n, ")?"), many(n, "(?:") + "ab" + many(n, ")+?"),
+          many(n, "(?:") + "a" + many(n, "{0,1}b)"), many(n, "(?:") + "ab" + many(n, ")?+"), many(n, "(?i)") + "a",
+          many(n, "(?:") + "ab" + many(n, ")????"), many(n, "(?i:") + "a" + many(n, ")"), many(n, "[") + "a" + many(n, "]"),
+          many(n, "[^") + "a" + many(n, "]"), many(n, "[a-z&&") + "a" + many(n, "]"), many(n, "[a&&[") + "a" + many(n, "]]")}) {
       std::string small;
       on_small_stack([&] { small = outcome_of(pattern, "abab xaab"); });
       const std::string large = outcome_of(pattern, "abab xaab");
-      EXPECT_TRUE(small == large || small == "pattern is nested deeper than the stack of this thread allows") << pattern.substr(0, 80) << " x " << n << ": " << small;
+      EXPECT_TRUE(small == large || small == "pattern is nested deeper than the stack of this thread allows")
+          << pattern.substr(0, 80) << " x " << n << ": " << small;
       if (n == 10) {
         EXPECT_EQ(small, large) << pattern;
       }
@@ -73,7 +75,8 @@ TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room)
 
 TEST(SmallStack, J_23_json_that_nests_as_deeply_as_it_may_has_room) {
   for (const int n : {200, 256, 257, 100000})
-    for (const std::string& text : {many(n, "[") + many(n, "]"), many(n, "{\"k\":") + "1" + many(n, "}"), many(n, "[{\"k\":") + "1" + many(n, "}]")}) {
+    for (const std::string& text :
+         {many(n, "[") + many(n, "]"), many(n, "{\"k\":") + "1" + many(n, "}"), many(n, "[{\"k\":") + "1" + many(n, "}]")}) {
       const auto outcome = [&]() -> std::string {
         const auto json = parse_json(text);
         if (!json) return json.error().message;

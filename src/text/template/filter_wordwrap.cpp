@@ -12,7 +12,9 @@ namespace {
 bool is_gap(char32_t c) { return c == ' ' || (c >= 9 && c <= 13); }
 bool is_word_char(char32_t c) { return c == '_' || is_alpha(c) || is_numeric(c); }
 bool is_letter(char32_t c) { return is_word_char(c) && !is_decimal(c); }
-bool joins_dash(char32_t c) { return is_word_char(c) || (c < 0x80 && std::string_view("!\"'&.,?").find(static_cast<char>(c)) != std::string_view::npos); }
+bool joins_dash(char32_t c) {
+  return is_word_char(c) || (c < 0x80 && std::string_view("!\"'&.,?").find(static_cast<char>(c)) != std::string_view::npos);
+}
 
 struct WrapOptions {
   std::size_t width = 79;

@@ -445,7 +445,8 @@ Result<Value> make_table(Machine& m, const Value&, const Arguments& args) {
     LOOM_TRY_VOID(m.heap.tick(a[0].dict().items.size()));
     for (const auto& [key, value] : a[0].dict().items) {
       if (!key.is(Kind::String) && !key.integral()) return fail(Code::TemplateError, "keys in translate table must be strings or integers");
-      if (key.is(Kind::String) && count_code_points(key.s()) != 1) return fail(Code::TemplateError, "string keys in translate table must be of length 1");
+      if (key.is(Kind::String) && count_code_points(key.s()) != 1)
+        return fail(Code::TemplateError, "string keys in translate table must be of length 1");
       items.emplace_back(key.is(Kind::String) ? Value::integer(static_cast<std::int64_t>(decode_at(key.s(), 0).value)) : key, value);
     }
     return make_dict(m.heap, std::move(items));
@@ -454,8 +455,7 @@ Result<Value> make_table(Machine& m, const Value&, const Arguments& args) {
     if (!v.missing() && !v.is(Kind::String)) return fail(Code::TemplateError, "maketrans() argument must be str, not {}", type_name(v));
   const std::string_view from = a[0].s(), to = a[1].s(), gone = a[2].missing() ? std::string_view() : a[2].s();
   LOOM_TRY_VOID(m.heap.decode(from.size() + to.size() + gone.size()));
-  if (count_code_points(from) != count_code_points(to))
-    return fail(Code::TemplateError, "the first two maketrans arguments must have equal length");
+  if (count_code_points(from) != count_code_points(to)) return fail(Code::TemplateError, "the first two maketrans arguments must have equal length");
   for (std::size_t i = 0, k = 0; i < from.size();) {
     const CodePoint p = decode_at(from, i), q = decode_at(to, k);
     items.emplace_back(Value::integer(static_cast<std::int64_t>(p.value)), Value::integer(static_cast<std::int64_t>(q.value)));

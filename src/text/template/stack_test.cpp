@@ -29,7 +29,9 @@ Result<std::string> rendered(const std::string& source, const Json& context = Js
 }
 
 // Of a render: its text, or the kind of its error.
-std::string outcome(const Result<std::string>& r) { return r ? "ok " + *r : r.error().code == Code::LimitExceeded ? "limit" : "error " + r.error().message; }
+std::string outcome(const Result<std::string>& r) {
+  return r ? "ok " + *r : r.error().code == Code::LimitExceeded ? "limit" : "error " + r.error().message;
+}
 
 TEST(StackLimit, F_01_knows_the_stack_of_its_thread) {
   std::size_t left = 0, deeper = 0;
@@ -71,7 +73,8 @@ TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
       std::string small;
       on_small_stack([&] { small = outcome(rendered(source)); });
       const std::string large = outcome(rendered(source));
-      EXPECT_TRUE(small == large || small == "limit") << source.substr(0, 60) << " x " << n << "\n  " << small.substr(0, 200) << "\n  " << large.substr(0, 200);
+      EXPECT_TRUE(small == large || small == "limit")
+          << source.substr(0, 60) << " x " << n << "\n  " << small.substr(0, 200) << "\n  " << large.substr(0, 200);
       if (n == 5) {
         EXPECT_EQ(small, large) << source;
       }
@@ -79,7 +82,8 @@ TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
 }
 
 TEST(SmallStack, X_10_macros_and_loops_that_call_themselves_end_in_an_error) {
-  const std::string macro = "{% macro m(n) %}{% if n > 0 %}{% for a in [n] %}{{ m(a - 1) }}{% endfor %}{% else %}end{% endif %}{% endmacro %}{{ m(N) }}";
+  const std::string macro =
+      "{% macro m(n) %}{% if n > 0 %}{% for a in [n] %}{{ m(a - 1) }}{% endfor %}{% else %}end{% endif %}{% endmacro %}{{ m(N) }}";
   const std::string loop = "{% for a in N recursive %}{% if a %}{{ loop(a) }}{% else %}end{% endif %}{% endfor %}";
   for (const int n : {3, 10, 50, 100, 400, 5000}) {
     std::string calls = macro, loops = loop;
@@ -104,11 +108,12 @@ TEST(SmallStack, X_10_values_that_hold_values_end_in_an_error) {
       std::string once = wrap, twice = wrap;
       once.replace(once.find('X'), 1, "ns.x");
       twice.replace(twice.find('X'), 1, "ns.y");
-      const std::string grow = "{% set ns = namespace(x=1, y=1) %}{% for i in range(" + count + ") %}{% set ns.x = " + once + " %}{% set ns.y = " + twice +
-                               " %}{% endfor %}";
-      for (const char* use : {"", "{{ ns.x == ns.y }}", "{{ ns.x | string | length }}", "{{ ns.x | tojson | length }}", "{{ ns.x | tojson(indent=1) | length }}",
-                              "{{ ns.x | pprint | length }}", "{{ ([ns.x, ns.y] | sort) == [ns.x] }}", "{{ {ns.x: 1} }}", "{{ ns.x in [ns.y] }}", "{{ ns }}",
-                              "{{ [ns.x, ns.y] | unique | list | length }}", "{{ '%s' % [ns.x] }}"}) {
+      const std::string grow = "{% set ns = namespace(x=1, y=1) %}{% for i in range(" + count + ") %}{% set ns.x = " + once +
+                               " %}{% set ns.y = " + twice + " %}{% endfor %}";
+      for (const char* use :
+           {"", "{{ ns.x == ns.y }}", "{{ ns.x | string | length }}", "{{ ns.x | tojson | length }}", "{{ ns.x | tojson(indent=1) | length }}",
+            "{{ ns.x | pprint | length }}", "{{ ([ns.x, ns.y] | sort) == [ns.x] }}", "{{ {ns.x: 1} }}", "{{ ns.x in [ns.y] }}", "{{ ns }}",
+            "{{ [ns.x, ns.y] | unique | list | length }}", "{{ '%s' % [ns.x] }}"}) {
         std::string small;
         on_small_stack([&] { small = outcome(rendered(grow + use)); });
         const std::string large = outcome(rendered(grow + use));

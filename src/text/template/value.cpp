@@ -8,7 +8,7 @@
 namespace loom::jinja {
 namespace {
 
-constexpr std::uint32_t kDeepestValue = 300;    // values inside values; Python would stop near 1000
+constexpr std::uint32_t kDeepestValue = 300;  // values inside values; Python would stop near 1000
 constexpr std::size_t kIndexedFrom = 9;    // smaller dicts are searched one by one
 
 Result<std::uint32_t> raised(std::uint32_t height, const Value& v) {
@@ -31,7 +31,7 @@ void Object::grow(std::size_t n) {
 }
 
 // A third of the stack, and no more than what 300 levels take.
-Heap::Heap() : tallest(std::min<std::uint32_t>(kDeepestValue, static_cast<std::uint32_t>(std::min<std::size_t>(stack.left() / 3 / kLevelBytes, kDeepestValue)))) {}
+Heap::Heap() : tallest(static_cast<std::uint32_t>(std::min<std::size_t>(stack.left() / 3 / kLevelBytes, kDeepestValue))) {}
 
 Result<void> Heap::too_deep() const { return fail(Code::LimitExceeded, "a value is nested deeper than the stack of this thread allows"); }
 

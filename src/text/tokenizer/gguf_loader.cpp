@@ -48,8 +48,7 @@ constexpr const char* kDeepSeekLetters =
     "\\x{A722}-\\x{A76F}\\x{A771}-\\x{A787}\\x{A78B}-\\x{A78E}\\x{AB70}-\\x{ABBF}\\x{FB00}-\\x{FB06}\\x{FB13}-\\x{FB17}"
     "\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-\\x{1044F}\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}"
     "\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{118DF}\\x{1E900}-\\x{1E943}]+";
-constexpr const char* kDeepSeekPunctuation =
-    "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+";
+constexpr const char* kDeepSeekPunctuation = "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+";
 constexpr const char* kDeepSeekScripts = "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+";
 constexpr const char* kDeepSeek3Words =
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|"
@@ -262,7 +261,7 @@ class Loader {
   std::unique_ptr<Tokenizer::Parts> parts_;
 };
 
-constexpr std::string_view kEndMarkers[] = {"<|im_end|>", "<|eot_id|>", "<|eom_id|>",        "<end_of_turn>", "<|endoftext|>",
+constexpr std::string_view kEndMarkers[] = {"<|im_end|>", "<|eot_id|>", "<|eom_id|>",      "<end_of_turn>", "<|endoftext|>",
                                             "<|end|>",    "<|return|>", "<|end_of_text|>", "<|call|>"};
 
 }  // namespace

@@ -34,8 +34,9 @@ TEST_P(LlamaVectors, X_04_ids_equal_the_published_ones) {
   EXPECT_GE(rows, 40u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Vocabs, LlamaVectors, ::testing::Values("bert-bge", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2", "llama-bpe", "llama-spm",
-                                                                 "phi-3", "qwen2"),
+INSTANTIATE_TEST_SUITE_P(Vocabs, LlamaVectors,
+                         ::testing::Values("bert-bge", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2", "llama-bpe", "llama-spm",
+                                           "phi-3", "qwen2"),
                          [](const auto& info) { return parameter_name(info.param); });
 
 std::vector<std::int32_t> joined(std::initializer_list<std::vector<std::int32_t>> parts) {

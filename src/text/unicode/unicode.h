@@ -73,9 +73,7 @@ inline bool is_ascii_punctuation(std::uint32_t c) {
 }
 // \w of UTS #18: Alphabetic, M, Nd, Pc, Join_Control.
 constexpr CategoryMask kWordCategories = kMarks | 1u << int(Category::Nd) | 1u << int(Category::Pc);
-inline bool is_word(const tables::Record& r) {
-  return (r.flags & kAlphabetic) != 0 || (kWordCategories >> r.category & 1u) != 0;
-}
+inline bool is_word(const tables::Record& r) { return (r.flags & kAlphabetic) != 0 || (kWordCategories >> r.category & 1u) != 0; }
 // \w of Oniguruma: also the six superscripts and fractions of Latin-1.
 inline bool is_pattern_word(const tables::Record& r) { return is_word(r) || (r.flags & kLatin1Number) != 0; }
 inline bool is_word(std::uint32_t c) { return is_word(record(c)) || c == 0x200C || c == 0x200D; }
