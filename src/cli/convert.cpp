@@ -37,6 +37,7 @@ Result<int> run_convert(const ConvertOptions& o) {
       bar.update(static_cast<double>(done) / static_cast<double>(total));
       return !interrupted();
     };
+    options.stop = interrupted;
     LOOM_TRY(root, write_model_entity(o.output, model, options));
   }
   LOOM_TRY(const auto written, MappedFile::open(o.output));

@@ -174,14 +174,17 @@ struct QuantizeOptions {
 };
 
 Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype) {
-  LOOM_TRY(const Matrix m, Matrix::from_source(t.dtype, t.bytes, t.dims[0], t.dims[1]));
+  LOOM_TRY(const Matrix m, Matrix::from_source(t.dtype, t.bytes, t.dims[0], t.dims[1], {}, nullptr, interrupted));
   LOOM_TRY(const std::size_t stride, row_bytes(dtype, m.cols()));
   std::vector<std::byte> out(stride * m.rows());
   std::vector<float> row(m.cols());
-  for (std::size_t r = 0; r < m.rows(); ++r) {
+  const Stop stop = interrupted;
+  StopCheck check(stop);
+  for (std::size_t r = 0; r < m.rows() && !check.before(m.cols()); ++r) {
     m.decode_row(r, row.data());
     LOOM_TRY_VOID(encode_row(dtype, row, out.data() + r * stride));
   }
+  LOOM_TRY_VOID(check.end());
   return out;
 }
 
@@ -204,8 +207,8 @@ Result<int> run_quantize(const QuantizeOptions& o) {
     LOOM_TRY_VOID(
         writer.add_tensor(t.name, dtype, t.shape(), [&t, dtype, &bar, &done, total = file.tensors().size()]() -> Result<std::vector<std::byte>> {
           bar.update(static_cast<double>(++done) / static_cast<double>(total));
-          if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
           auto bytes = requantized(t, dtype);
+          if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
           if (!bytes) return at(std::string(t.name), std::move(bytes).error());
           return bytes;
         }));

@@ -162,9 +162,10 @@ struct WordBlocks {
   std::size_t words;
 };
 
-Result<void> pack_word_blocks(const WordBlocks& from, const Source& source, std::byte* panels, std::size_t panel_bytes, std::size_t block_bytes) {
+Result<void> pack_word_blocks(const WordBlocks& from, const Source& source, std::byte* panels, std::size_t panel_bytes, std::size_t block_bytes,
+                              StopCheck& stop) {
   const std::size_t blocks = source.cols / kBlockCols, source_block = 2 * from.factors + 4 * from.words;
-  for (std::size_t row = 0; row < source.rows; ++row) {
+  for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
     const std::byte* src = source.row(row);
     std::byte* dst = panels + row / kPanelRows * panel_bytes;
     const std::size_t r = row % kPanelRows;
@@ -181,14 +182,14 @@ Result<void> pack_word_blocks(const WordBlocks& from, const Source& source, std:
   return {};
 }
 
-Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes) {
-  if (source.dtype == DType::q4_0) return pack_word_blocks({1, 4}, source, panels, panel_bytes, layout.block_bytes());
-  if (source.dtype == DType::q4_1) return pack_word_blocks({2, 4}, source, panels, panel_bytes, layout.block_bytes());
-  if (source.dtype == DType::q8_0) return pack_word_blocks({1, 8}, source, panels, panel_bytes, layout.block_bytes());
+Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes, StopCheck& stop) {
+  if (source.dtype == DType::q4_0) return pack_word_blocks({1, 4}, source, panels, panel_bytes, layout.block_bytes(), stop);
+  if (source.dtype == DType::q4_1) return pack_word_blocks({2, 4}, source, panels, panel_bytes, layout.block_bytes(), stop);
+  if (source.dtype == DType::q8_0) return pack_word_blocks({1, 8}, source, panels, panel_bytes, layout.block_bytes(), stop);
   const BlockLayout& from = block_layout(source.dtype);
   const std::size_t blocks = source.cols / from.elements, parts = from.elements / kBlockCols;
   BlockRow unpacked;
-  for (std::size_t row = 0; row < source.rows; ++row)
+  for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row)
     for (std::size_t b = 0; b < blocks; ++b) {
       unpack_block(source.dtype, source.row(row) + b * info(source.dtype).block_bytes, unpacked.codes, unpacked.scales, unpacked.mins);
       for (std::size_t s = 0; s < from.sub_blocks(); ++s)
@@ -203,10 +204,10 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
 }
 
 // Elements as they stand; a value that snaps becomes +0. fp8 codes count with the scale that stands beside them, 1 from a file.
-Result<void> pack_floats(const Source& source, PanelKind kind, std::byte* panels, std::size_t panel_bytes) {
+Result<void> pack_floats(const Source& source, PanelKind kind, std::byte* panels, std::size_t panel_bytes, StopCheck& stop) {
   const std::size_t size = element_bytes(kind);
   std::vector<float> values(source.cols);
-  for (std::size_t row = 0; row < source.rows; ++row) {
+  for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
     const std::byte* src = source.row(row);
     std::byte* dst = panels + row / kPanelRows * panel_bytes + row % kPanelRows * size;
     if (kind != PanelKind::Float64) decode_to_float(source.dtype, src, values.data(), source.cols);
@@ -378,7 +379,7 @@ Result<Matrix> Matrix::create(DType dtype, const PanelLayout& layout, std::size_
 }
 
 Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                   std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool) {
+                                   std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool, const Stop& stop) {
   LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
   LOOM_TRY(const std::size_t expected, checked_mul(stride, rows));
   if (bytes.size() != expected)
@@ -386,19 +387,21 @@ Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes
   LOOM_ASSERT(row_order.empty() || row_order.size() == rows);
   LOOM_TRY(Matrix m, create(dtype, panel_layout(dtype), rows, cols, std::move(pool)));
   const Source source{dtype, bytes, rows, cols, stride, row_order};
+  StopCheck check(stop);
   if (is_block_format(dtype)) {
-    LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.data_, m.panel_bytes_));
+    LOOM_TRY_VOID(pack_blocks(source, m.layout_, m.data_, m.panel_bytes_, check));
   } else if (!is_code_panel(m.layout_.kind)) {
     if (is_wide(m.layout_.kind)) return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
-    LOOM_TRY_VOID(pack_floats(source, m.layout_.kind, m.data_, m.panel_bytes_));
+    LOOM_TRY_VOID(pack_floats(source, m.layout_.kind, m.data_, m.panel_bytes_, check));
     for (std::size_t row = 0; row < rows && m.layout_.has_row_scales(); ++row) m.row_scales_.as<float>()[row] = 1.0f;
   } else {
     return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
   }
+  LOOM_TRY_VOID(check.end());
   return m;
 }
 
-Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<PanelPool> pool) {
+Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<PanelPool> pool, const Stop& stop) {
   const PanelLayout layout = panel_layout(q.dtype, q.span);
   const bool code_panel = is_code_panel(layout.kind), row_panel = is_row_panel(layout.kind), grouped = q.span.granularity == Granularity::Group;
   if (layout.kind == PanelKind::BlockFp4 && !grouped)
@@ -410,7 +413,8 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
   const auto scale_at = [&](std::size_t row, std::size_t col) { return q.scales.empty() ? 1.0 : q.scales[q.span_of(row, col)]; };
   const auto zero_at = [&](std::size_t row, std::size_t col) { return q.zero_points.empty() ? 0 : q.zero_points[q.span_of(row, col)]; };
   const int down = layout.kind == PanelKind::RowBytes && layout.has_zeros ? 128 : 0;
-  for (std::size_t row = 0; row < q.rows; ++row) {
+  StopCheck check(stop);
+  for (std::size_t row = 0; row < q.rows && !check.before(q.cols); ++row) {
     std::byte* panel = m.data_ + row / kPanelRows * m.panel_bytes_;
     const std::size_t r = row % kPanelRows;
     if (layout.has_row_scales()) {
@@ -436,10 +440,12 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
       if (layout.has_zeros) panel[at.factors + layout.factor_bytes() - kPanelRows + r] = static_cast<std::byte>(zero_at(row, c));
     }
   }
+  LOOM_TRY_VOID(check.end());
   return m;
 }
 
-Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale, std::shared_ptr<PanelPool> pool) {
+Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale, std::shared_ptr<PanelPool> pool,
+                                   const Stop& stop) {
   LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
   if (rows % 4 != 0 || bytes.size() != elements / 4)
     return fail(Code::ShapeMismatch, "{} bytes of b1.58 codes given for a matrix of {} x {}, expected {} with rows in fours", bytes.size(), rows, cols,
@@ -449,7 +455,8 @@ Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t
   LOOM_TRY(Matrix m, create(DType::ternary, layout, rows, cols, std::move(pool)));
   for (std::size_t row = 0; row < rows; ++row) m.row_scales_.as<float>()[row] = scale;
   const std::size_t quarter = rows / 4;
-  for (std::size_t row = 0; row < rows; ++row) {
+  StopCheck check(stop);
+  for (std::size_t row = 0; row < rows && !check.before(cols); ++row) {
     const std::byte* from = bytes.data() + row % quarter * cols;
     const auto shift = static_cast<unsigned>(row / quarter * 2);
     std::byte* to = m.data_ + row / kPanelRows * m.panel_bytes_ + row % kPanelRows * 4;
@@ -469,6 +476,7 @@ Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t
       }
     }
   }
+  LOOM_TRY_VOID(check.end());
   return m;
 }
 
@@ -551,7 +559,7 @@ void Matrix::decode_row(std::size_t row, float* out) const {
   with_bits(layout_.kind, [&]<std::size_t kBits>() { decode_codes<kBits>(*this, row, out); });
 }
 
-Result<QuantizedMatrix> Matrix::to_quantized() const {
+Result<QuantizedMatrix> Matrix::to_quantized(const Stop& stop) const {
   if (is_block_format(dtype_)) return fail(Code::Unsupported, "{} blocks are not kept as they stood in their file", name(dtype_));
   QuantizedMatrix q;
   q.dtype = dtype_, q.rows = rows_, q.cols = cols_;
@@ -562,7 +570,8 @@ Result<QuantizedMatrix> Matrix::to_quantized() const {
   const std::size_t size = q.code_bytes(), blocks = ceil_div(cols_, kBlockCols);
   const int up = layout_.kind == PanelKind::RowBytes && layout_.has_zeros ? 128 : 0;
   q.codes.resize(rows_ * cols_ * size);
-  for (std::size_t row = 0; row < rows_; ++row) {
+  StopCheck check(stop);
+  for (std::size_t row = 0; row < rows_ && !check.before(cols_); ++row) {
     const std::byte* panel = this->panel(row / kPanelRows);
     const std::size_t r = row % kPanelRows;
     std::byte* to = q.codes.data() + row * cols_ * size;
@@ -585,6 +594,7 @@ Result<QuantizedMatrix> Matrix::to_quantized() const {
       if (layout_.has_zeros) q.zero_points.push_back(static_cast<int>(zero_byte(layout_, panel + at.factors, r)));
     }
   }
+  LOOM_TRY_VOID(check.end());
   return q;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/buffer.h"
 #include "core/error.h"
+#include "core/stop.h"
 #include "dtypes/dtype.h"
 #include "dtypes/quantize.h"
 
@@ -84,20 +85,20 @@ class Matrix {
   Matrix() = default;
 
   // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes long.
-  // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory.
+  // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory; Cancelled by `stop`, here and below.
   // `row_order`, if given, names the source row of each row. Panels go to the pool while it has room.
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                    std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr);
+                                    std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
   // Codes, scales and zero points as quantize() leaves them. Unsupported for the spans without a kernel: groups of floats of 8 bits
   // and of wide integers, one scale per row or tensor of fp4.
-  static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr);
+  static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
   // Ternary codes as Microsoft's BitNet b1.58 checkpoints store them (engine D-24): bytes [rows / 4, cols], bits 2k and 2k + 1 of byte
   // (p, c) hold the code of row k * rows / 4 + p plus 1, and 3 stands for 0; value = code * scale. ShapeMismatch unless 4 divides the
   // rows and the bytes are as many; NonFinite for the scale.
   static Result<Matrix> from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale,
-                                    std::shared_ptr<PanelPool> pool = nullptr);
+                                    std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
   // Encodes f32 rows (row-major) to `dtype` by engine 4.1 first.
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
@@ -122,7 +123,7 @@ class Matrix {
   std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
 
   // Codes, scales and zero points of one of the 21 types, as from_quantized() took them. Unsupported for block formats.
-  Result<QuantizedMatrix> to_quantized() const;
+  Result<QuantizedMatrix> to_quantized(const Stop& stop = {}) const;
 
   // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
   void decode_row(std::size_t row, float* out) const;

@@ -143,7 +143,7 @@ Result<std::size_t> packed_bytes(DType dtype, std::size_t rows, std::size_t cols
   return checked_product({rows, padded / kFill, kFill / 8, info(dtype).bits});
 }
 
-Result<PackedMatrix> pack(const QuantizedMatrix& m) {
+Result<PackedMatrix> pack(const QuantizedMatrix& m, const Stop& stop) {
   if (index(m.dtype) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block format and packed already", name(m.dtype));
   LOOM_TRY(const std::size_t bytes, packed_bytes(m.dtype, m.rows, m.cols));
   LOOM_TRY(const std::size_t spans, span_count(m.dtype, m.rows, m.cols, m.span));
@@ -167,12 +167,14 @@ Result<PackedMatrix> pack(const QuantizedMatrix& m) {
     put_wide(out.zeros.data() + k * zero_bytes, zero_bytes, zero);
   }
   out.codes.resize(bytes);
-  for (std::size_t row = 0; row < m.rows; ++row) LOOM_TRY_VOID(pack_row(m, row, out.codes.data() + bytes / m.rows * row));
+  StopCheck check(stop);
+  for (std::size_t row = 0; row < m.rows && !check.before(m.cols); ++row) LOOM_TRY_VOID(pack_row(m, row, out.codes.data() + bytes / m.rows * row));
+  LOOM_TRY_VOID(check.end());
   return out;
 }
 
 Result<QuantizedMatrix> unpack(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span, std::span<const std::byte> codes,
-                               std::span<const std::byte> scales, std::span<const std::byte> zeros) {
+                               std::span<const std::byte> scales, std::span<const std::byte> zeros, const Stop& stop) {
   if (index(dtype) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block format and has no codes", name(dtype));
   LOOM_TRY(const std::size_t bytes, packed_bytes(dtype, rows, cols));
   span = resolved(dtype, span);
@@ -186,7 +188,9 @@ Result<QuantizedMatrix> unpack(DType dtype, std::size_t rows, std::size_t cols, 
   m.dtype = dtype, m.rows = rows, m.cols = cols, m.span = span;
   LOOM_TRY_VOID(unpack_spans(m, spans, scales, zeros));
   m.codes.resize(rows * cols * m.code_bytes());
-  for (std::size_t row = 0; row < rows; ++row) LOOM_TRY_VOID(unpack_row(m, row, codes.data() + bytes / rows * row));
+  StopCheck check(stop);
+  for (std::size_t row = 0; row < rows && !check.before(cols); ++row) LOOM_TRY_VOID(unpack_row(m, row, codes.data() + bytes / rows * row));
+  LOOM_TRY_VOID(check.end());
   return m;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/stop.h"
 #include "dtypes/dtype.h"
 #include "dtypes/quantize.h"
 
@@ -38,12 +39,12 @@ struct PackedMatrix {
   std::vector<std::byte> codes, scales, zeros;
 };
 
-// InvalidArgument when the sizes do not fit each other, a code is none of the type's, or the type is a block format.
-Result<PackedMatrix> pack(const QuantizedMatrix& matrix);
+// InvalidArgument when the sizes do not fit each other, a code is none of the type's, or the type is a block format; Cancelled by `stop`.
+Result<PackedMatrix> pack(const QuantizedMatrix& matrix, const Stop& stop = {});
 
 // The way back; unpack(pack(m)) = m and pack(unpack(p)) = p. ShapeMismatch for wrong sizes or a span that D-06 lacks; CorruptData for
 // ternary code 3, filling that is not the code of value 0, and zero points outside the code range; NonFinite for a scale.
 Result<QuantizedMatrix> unpack(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span, std::span<const std::byte> codes,
-                               std::span<const std::byte> scales = {}, std::span<const std::byte> zeros = {});
+                               std::span<const std::byte> scales = {}, std::span<const std::byte> zeros = {}, const Stop& stop = {});
 
 }  // namespace loom

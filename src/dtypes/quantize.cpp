@@ -118,7 +118,7 @@ struct Extremes {
   std::size_t count = 0;
 };
 
-Extremes survey(std::span<const float> w) {
+Extremes survey(std::span<const float> w, StopCheck& stop) {
   F4 low{}, high{};
   std::array<D4, 4> sums{};
   const auto add = [&](const F4& given, std::size_t lane) {
@@ -126,11 +126,14 @@ Extremes survey(std::span<const float> w) {
     low = select(x < low, x, low), high = select(x > high, x, high);
     sums[lane] += __builtin_convertvector(size_of(x), D4);
   };
-  std::size_t i = 0;
-  for (; i + 16 <= w.size(); i += 16)
-    for (std::size_t lane = 0; lane < 4; ++lane) add(load4(w.data() + i + 4 * lane), lane);
+  const std::size_t whole = w.size() / 16 * 16;
+  static_assert(kStopElements % 16 == 0);
+  stop.run(whole, [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; i += 16)
+      for (std::size_t lane = 0; lane < 4; ++lane) add(load4(w.data() + i + 4 * lane), lane);
+  });
   std::array<float, 16> rest{};  // a zero adds nothing
-  std::copy(w.begin() + static_cast<std::ptrdiff_t>(i), w.end(), rest.begin());
+  std::copy(w.begin() + static_cast<std::ptrdiff_t>(whole), w.end(), rest.begin());
   for (std::size_t lane = 0; lane < 4; ++lane) add(load4(rest.data() + 4 * lane), lane);
   const D4 four = (sums[0] + sums[2]) + (sums[1] + sums[3]);
   Extremes e;
@@ -150,14 +153,18 @@ float first_largest(std::span<const float> w, const Extremes& e) {
 }
 
 // Whether all but the zeros have one size.
-bool is_common(std::span<const float> w, const Extremes& e) {
-  return std::ranges::all_of(w, [&](float given) {
-    const float x = snapped_finite(given), size = std::min(x < 0 ? -x : x, kLargest);
-    return size == 0 || size == e.largest;
+bool is_common(std::span<const float> w, const Extremes& e, StopCheck& stop) {
+  bool common = true;
+  stop.run(w.size(), [&](std::size_t first, std::size_t count) {
+    common = common && std::ranges::all_of(w.subspan(first, count), [&](float given) {
+               const float x = snapped_finite(given), size = std::min(x < 0 ? -x : x, kLargest);
+               return size == 0 || size == e.largest;
+             });
   });
+  return common;
 }
 
-double scale_of(DType t, std::span<const float> w, const Extremes& e) {
+double scale_of(DType t, std::span<const float> w, const Extremes& e, StopCheck& stop) {
   const TypeRule& r = kRules[index(t)];
   const auto m = static_cast<double>(e.largest);
   switch (r.rule) {
@@ -166,16 +173,16 @@ double scale_of(DType t, std::span<const float> w, const Extremes& e) {
     case Rule::Symmetric: return narrowed(t, m / r.high);
     case Rule::Signed2: return static_cast<double>(first_largest(w, e)) / -2.0;
     case Rule::Asymmetric: return narrowed(t, (static_cast<double>(e.high) - static_cast<double>(e.low)) / r.high);
-    case Rule::Mean: return is_common(w, e) ? m : narrowed(t, e.sum / static_cast<double>(e.count));
+    case Rule::Mean: return is_common(w, e, stop) ? m : narrowed(t, e.sum / static_cast<double>(e.count));
   }
   return 1;
 }
 
 // D-01, D-04. A span of zeros has scale 1, but for binary, whose codes know no zero: its scale is 0.
-double final_scale(DType t, const ScaleSpan& span, std::span<const float> w, const Extremes& e) {
+double final_scale(DType t, const ScaleSpan& span, std::span<const float> w, const Extremes& e, StopCheck& stop) {
   const double none = t == DType::binary ? 0.0 : 1.0;
   if (e.largest == 0) return none;
-  double s = scale_of(t, w, e);
+  double s = scale_of(t, w, e, stop);
   if (span.granularity != Granularity::Group) return t == DType::binary && s < 0x1p-51 ? 0.0 : s;
   if (info(t).bits == 4 || info(t).bits == 2) s = cut_group_scale(t, s, span.group_size);
   return size_of(s) < 0x1p-24 ? none : s;
@@ -283,20 +290,22 @@ void each_span(const QuantizedMatrix& q, Visit visit) {
     for (std::size_t col = 0; col < q.cols; col += length, ++span) visit(span, row * q.cols + col, std::min(length, q.cols - col));
 }
 
-void encode_all(QuantizedMatrix& q, std::span<const float> w) {
+void encode_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
   q.codes.resize(w.size() * q.code_bytes());
   with_type(q.dtype, [&](auto type) {
     each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
       const double scale = q.scales.empty() ? 1.0 : q.scales[span];
       const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
-      encode_span<type()>(q, first, w.subspan(first, count), scale, zero_point);
+      stop.run(count, [&](std::size_t at, std::size_t size) { encode_span<type()>(q, first + at, w.subspan(first + at, size), scale, zero_point); });
     });
   });
 }
 
-Result<void> check_finite(std::span<const float> w) {
+Result<void> check_finite(std::span<const float> w, StopCheck& stop) {
   bool any = false;
-  for (const float x : w) any |= !is_finite(x);
+  stop.run(w.size(), [&](std::size_t first, std::size_t count) {
+    for (const float x : w.subspan(first, count)) any |= !is_finite(x);
+  });
   for (std::size_t i = 0; any && i < w.size(); ++i)
     if (!is_finite(w[i])) return fail(Code::NonFinite, "weight {} is not finite", i);
   return {};
@@ -329,33 +338,37 @@ std::size_t QuantizedMatrix::span_of(std::size_t row, std::size_t col) const {
   return row * spans_per_row() + (span.granularity == Granularity::Group ? col / span.group_size : 0);
 }
 
-Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span) {
+Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span, const Stop& stop) {
   if (index(dtype) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block format, not a type to quantise to here", name(dtype));
   LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
   if (elements == 0 || elements != w.size()) return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), rows, cols);
   span = resolved(dtype, span);
   if (span.granularity == Granularity::Group && span.group_size != 32 && span.group_size != 64 && span.group_size != 128)
     return fail(Code::InvalidArgument, "group size {}, expected 32, 64 or 128", span.group_size);
-  LOOM_TRY_VOID(check_finite(w));
+  StopCheck check(stop);
+  LOOM_TRY_VOID(check_finite(w, check));
   QuantizedMatrix q;
   q.dtype = dtype, q.rows = rows, q.cols = cols, q.span = span;
   const TypeRule& r = kRules[index(dtype)];
   if (r.rule != Rule::None) {
     each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
-      const Extremes e = survey(w.subspan(first, count));
-      q.scales.push_back(final_scale(dtype, span, w.subspan(first, count), e));
+      const Extremes e = survey(w.subspan(first, count), check);
+      q.scales.push_back(final_scale(dtype, span, w.subspan(first, count), e, check));
       if (r.rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(dtype, q.scales.back(), e));
     });
   }
-  encode_all(q, w);
+  encode_all(q, w, check);
+  LOOM_TRY_VOID(check.end());
   return q;
 }
 
 Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w) {
+  const Stop never;
+  StopCheck check(never);
   if (w.size() != like.rows * like.cols) return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), like.rows, like.cols);
-  LOOM_TRY_VOID(check_finite(w));
+  LOOM_TRY_VOID(check_finite(w, check));
   QuantizedMatrix q = like;
-  encode_all(q, w);
+  encode_all(q, w, check);
   return q;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/stop.h"
 #include "dtypes/dtype.h"
 
 namespace loom {
@@ -42,8 +43,9 @@ struct QuantizedMatrix {
 };
 
 // Estimates scales and encodes. InvalidArgument for block formats (block_formats.h), a group size that D-06 lacks or sizes that do
-// not fit; NonFinite with the index.
-Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span = {});
+// not fit; NonFinite with the index; Cancelled by `stop`.
+Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span = {},
+                                 const Stop& stop = {});
 
 // Encodes with the scales and zero points of `like`, which has the sizes of w (frozen scales, D-37; D-03).
 Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w);

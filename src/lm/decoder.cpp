@@ -31,9 +31,8 @@ Result<std::vector<float>> decode_vector(const SourceTensor& t) {
   return out;
 }
 
-// In slices of rows, so that loading ends soon when it is cancelled, and no matrix is held as f32 in whole; where one scale covers the tensor the
-// slice is all of it.
-Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelPool> pool, const std::atomic<bool>* cancel) {
+// In slices of rows, so that no matrix is held as f32 in whole; where one scale covers the tensor the slice is all of it.
+Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelPool> pool, const Stop& stop) {
   const std::size_t slice_rows = has_scales(dtype) && resolved(dtype, {}).granularity == Granularity::Tensor ? from.rows() : 256;
   const bool blocks = is_block_format(dtype), as_bytes = blocks || dtype == DType::float32;
   LOOM_TRY(const std::size_t stride, as_bytes ? row_bytes(dtype, from.cols()) : std::size_t{0});
@@ -41,19 +40,20 @@ Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelP
   std::vector<std::byte> encoded(size);
   QuantizedMatrix all;
   std::vector<float> values;
+  StopCheck check(stop);
   for (std::size_t begin = 0; begin < from.rows(); begin += slice_rows) {
-    if (cancel != nullptr && *cancel) return fail(Code::Cancelled, "loading was cancelled");
     const std::size_t rows = std::min(slice_rows, from.rows() - begin);
     values.resize(rows * from.cols());
-    for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t r = 0; r < rows && !check.before(from.cols()); ++r) {
       const std::span<float> row = std::span(values).subspan(r * from.cols(), from.cols());
       from.decode_row(begin + r, row.data());
       std::byte* const to = encoded.data() + (begin + r) * stride;
       if (blocks) LOOM_TRY_VOID(encode_row(dtype, row, to));
       if (as_bytes && !blocks) std::memcpy(to, row.data(), stride);
     }
+    LOOM_TRY_VOID(check.end());
     if (as_bytes) continue;
-    LOOM_TRY(QuantizedMatrix slice, quantize(dtype, values, rows, from.cols()));
+    LOOM_TRY(QuantizedMatrix slice, quantize(dtype, values, rows, from.cols(), {}, stop));
     if (begin == 0) {
       all = std::move(slice);
       continue;
@@ -63,8 +63,8 @@ Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelP
     all.scales.insert(all.scales.end(), slice.scales.begin(), slice.scales.end());
     all.zero_points.insert(all.zero_points.end(), slice.zero_points.begin(), slice.zero_points.end());
   }
-  if (as_bytes) return Matrix::from_source(dtype, encoded, from.rows(), from.cols(), {}, std::move(pool));
-  return Matrix::from_quantized(all, std::move(pool));
+  if (as_bytes) return Matrix::from_source(dtype, encoded, from.rows(), from.cols(), {}, std::move(pool), stop);
+  return Matrix::from_quantized(all, std::move(pool), stop);
 }
 
 // Every tensor of the model, loaded. Filled in parallel: each entry has one author.
@@ -74,6 +74,7 @@ class Loader {
     for (std::size_t i = 0; i < source.tensors.size(); ++i) by_place_[key(source.tensors[i].place)].push_back(i);
     matrices_.resize(source.tensors.size());
     vectors_.resize(source.tensors.size());
+    if (options.cancel != nullptr) stop_ = [cancel = options.cancel] { return cancel->load(std::memory_order_relaxed); };
   }
 
   Result<void> check_complete() const {
@@ -107,7 +108,8 @@ class Loader {
     pool.run(source_.tensors.size(), [&](std::size_t i, int worker) {
       if (stop) return;
       if (auto loaded = load_one(i); !loaded) {
-        errors[i] = Error{loaded.error().code, source_.tensors[i].name + ": " + loaded.error().message};
+        errors[i] = loaded.error().code == Code::Cancelled ? Error{Code::Cancelled, "loading was cancelled"}
+                                                           : Error{loaded.error().code, source_.tensors[i].name + ": " + loaded.error().message};
         stop = true;
       }
       const std::size_t count = done.fetch_add(1) + 1;
@@ -153,9 +155,9 @@ class Loader {
       return {};
     }
     const bool convert = options_.dtype && *options_.dtype != t.dtype;
-    LOOM_TRY(Matrix m, source_matrix(t, order, convert ? nullptr : panels_));
+    LOOM_TRY(Matrix m, source_matrix(t, order, convert ? nullptr : panels_, stop_));
     if (convert) {
-      LOOM_TRY(m, converted(m, *options_.dtype, panels_, options_.cancel));
+      LOOM_TRY(m, converted(m, *options_.dtype, panels_, stop_));
     }
     matrices_[i] = std::make_shared<const Matrix>(std::move(m));
     if (t.file) t.file->release(t.bytes);
@@ -164,6 +166,7 @@ class Loader {
 
   const DecoderSource& source_;
   const DecoderOptions& options_;
+  Stop stop_;
   std::map<std::pair<int, std::int64_t>, std::vector<std::size_t>> by_place_;
   std::shared_ptr<PanelPool> panels_;
   std::vector<MatrixPtr> matrices_;
@@ -287,12 +290,13 @@ std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const S
   return order;
 }
 
-Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool) {
+Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool, const Stop& stop) {
   const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
-  if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool));
-  if (!t.packed) return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order, std::move(pool));
-  LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros));
-  return Matrix::from_quantized(codes, std::move(pool));
+  if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool), stop);
+  if (!t.packed)
+    return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order, std::move(pool), stop);
+  LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros, stop));
+  return Matrix::from_quantized(codes, std::move(pool), stop);
 }
 
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {

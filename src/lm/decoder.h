@@ -40,7 +40,8 @@ struct DecoderSource {
 };
 
 // The tensor's values as kernels take them; a vector is one row. `row_order`, if given, names the source row of each row.
-Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr);
+Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr,
+                             const Stop& stop = {});
 // Where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
 std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& tensor);
 // Whether a role takes the model's type; the others stay f32.
@@ -50,7 +51,7 @@ struct DecoderOptions {
   std::optional<DType> dtype;              // quantise matrices to this type on load; absent: as stored
   // Called from the loading thread with tensors done and in all; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
-  const std::atomic<bool>* cancel = nullptr;   // read between rows of a matrix that is quantised; set from any thread
+  const std::atomic<bool>* cancel = nullptr;   // read every kStopElements of a matrix; set from any thread
 };
 
 struct DecoderModel {

@@ -68,6 +68,7 @@ void vocab_fields(auto& v, auto&& f) {
   f("add_sep", v.add_sep);
   f("add_space_prefix", v.add_space_prefix);
   f("remove_extra_whitespaces", v.remove_extra_whitespaces);
+  f("blanks_go_with_markers", v.blanks_go_with_markers);
 }
 
 // ---- to JSON: what is absent is left out, so that a text has one meaning ----

@@ -57,6 +57,9 @@ Result<text::VocabSpec> gguf_vocab(const GgufFile& file) {
                                 std::pair("add_sep_token", &spec.add_sep), std::pair("add_space_prefix", &spec.add_space_prefix),
                                 std::pair("remove_extra_whitespaces", &spec.remove_extra_whitespaces)})
     LOOM_TRY_VOID(in.boolean(key, *to));
+  std::string name;
+  LOOM_TRY_VOID(GgufKeys(file, "general.").text("name", name));
+  spec.general_name(name);
   return spec;
 }
 
@@ -265,11 +268,6 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   return {};
 }
 
-// Texts that end a turn or a text in the vocabularies of chat models. Converters often name one of them and leave out the others, so llama.cpp
-// finds them by text too; </s> and its like are ordinary pieces elsewhere and stay out.
-constexpr std::string_view kEndTexts[] = {"<|im_end|>", "<|eot_id|>", "<|eom_id|>",        "<end_of_turn>", "<|endoftext|>",
-                                          "<|end|>",    "<|return|>", "<|end_of_text|>", "<|call|>"};
-
 std::vector<std::int32_t> stop_ids(const LanguageModel& model) {
   std::vector<std::int32_t> ids;
   for (const std::int64_t id : model.decoder->config.eos_token_ids) ids.push_back(static_cast<std::int32_t>(id));
@@ -277,8 +275,8 @@ std::vector<std::int32_t> stop_ids(const LanguageModel& model) {
     if (const auto eos = model.tokenizer->eos()) ids.push_back(*eos);
     // Where <|return|> and <|call|> end an answer, <|end|> ends one of its parts.
     const bool has_parts = model.tokenizer->id_of("<|return|>") && model.tokenizer->id_of("<|call|>");
-    for (const std::string_view text : kEndTexts)
-      if (const auto id = model.tokenizer->id_of(text); id && !(has_parts && text == "<|end|>")) ids.push_back(*id);
+    for (const std::string_view marker : text::end_markers())
+      if (const auto id = model.tokenizer->id_of(marker); id && !(has_parts && marker == "<|end|>")) ids.push_back(*id);
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());

@@ -13,12 +13,15 @@ namespace {
 constexpr std::string_view kModelStart = "{\"transformer\":";  // canonical JSON: one key, no spaces
 constexpr std::uint32_t kTokenizerJson = 0, kVocabulary = 1;   // indices of "tokenize"
 
+Error cancelled() { return {Code::Cancelled, "interrupted; nothing was written"}; }
+
 bool has_scales_or_zeros(DType t) { return !is_block_format(t) && (has_scales(t) || has_zero_points(t)); }
 
 // One tensor on its way into a file.
 class Packer {
  public:
-  Packer(const DecoderSource& source, const SourceTensor& tensor, const ModelEntityOptions& options) : source_(source), tensor_(tensor) {
+  Packer(const DecoderSource& source, const SourceTensor& tensor, const ModelEntityOptions& options)
+      : source_(source), tensor_(tensor), stop_(options.stop) {
     dtype_ = !is_matrix(tensor.place.role) ? DType::float32 : options.dtype.value_or(tensor.dtype);
     if (options.adapter != nullptr && options.adapter->find(tensor.place) != nullptr) adapter_ = options.adapter;
   }
@@ -27,6 +30,7 @@ class Packer {
 
   Result<PackedMatrix> packed() const {
     auto made = pack_all();
+    if (!made && made.error().code == Code::Cancelled) return tl::make_unexpected(cancelled());
     if (!made) return at(tensor_.name, std::move(made).error());
     if (tensor_.file) tensor_.file->release(tensor_.bytes);
     return made;
@@ -36,14 +40,16 @@ class Packer {
   Result<PackedMatrix> pack_all() const {
     const std::vector<std::uint32_t> order = source_row_order(source_, tensor_);
     const bool vector = tensor_.shape.size() == 1;
-    LOOM_TRY(const Matrix m, source_matrix(tensor_, order));
+    LOOM_TRY(const Matrix m, source_matrix(tensor_, order, nullptr, stop_));
     if (adapter_ == nullptr && is_block_format(dtype_) && tensor_.dtype == dtype_) return PackedMatrix{blocks(order), {}, {}};
     if (adapter_ == nullptr && !vector && tensor_.dtype == dtype_) {
-      LOOM_TRY(const QuantizedMatrix q, m.to_quantized());
-      return pack(q);
+      LOOM_TRY(const QuantizedMatrix q, m.to_quantized(stop_));
+      return pack(q, stop_);
     }
     std::vector<float> values(m.rows() * m.cols());
-    for (std::size_t r = 0; r < m.rows(); ++r) m.decode_row(r, values.data() + r * m.cols());
+    StopCheck check(stop_);
+    for (std::size_t r = 0; r < m.rows() && !check.before(m.cols()); ++r) m.decode_row(r, values.data() + r * m.cols());
+    LOOM_TRY_VOID(check.end());
     if (adapter_ != nullptr) LOOM_TRY_VOID(adapter_->add_to(tensor_.place, m.rows(), m.cols(), values));
     if (vector && !order.empty()) {
       std::vector<float> half_split(values.size());
@@ -51,15 +57,16 @@ class Packer {
       values = std::move(half_split);
     }
     if (!is_block_format(dtype_)) {
-      LOOM_TRY(const QuantizedMatrix q, quantize(dtype_, values, m.rows(), m.cols()));
-      return pack(q);
+      LOOM_TRY(const QuantizedMatrix q, quantize(dtype_, values, m.rows(), m.cols(), {}, stop_));
+      return pack(q, stop_);
     }
     LOOM_TRY(const std::size_t stride, row_bytes(dtype_, m.cols()));
     PackedMatrix out;
     out.codes.resize(stride * m.rows());
-    for (std::size_t r = 0; r < m.rows(); ++r) {
+    for (std::size_t r = 0; r < m.rows() && !check.before(m.cols()); ++r) {
       LOOM_TRY_VOID(encode_row(dtype_, std::span(values).subspan(r * m.cols(), m.cols()), out.codes.data() + r * stride));
     }
+    LOOM_TRY_VOID(check.end());
     return out;
   }
 
@@ -78,6 +85,7 @@ class Packer {
   const DecoderSource& source_;
   const SourceTensor& tensor_;
   const PeftDelta* adapter_ = nullptr;
+  const Stop& stop_;
   DType dtype_;
 };
 
@@ -135,7 +143,6 @@ class Tensors {
   }
 
  private:
-  static Error cancelled() { return {Code::Cancelled, "interrupted; nothing was written"}; }
   bool tell(std::size_t done) const { return !options_.progress || options_.progress(std::min(done, packers_.size()), packers_.size()); }
 
   const ModelEntityOptions& options_;

@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "core/nearest.h"
+#include "core/stack_limit.h"
 #include "layers/adapter.h"
 #include "layers/all.h"
 #include "layers/link/link.h"
@@ -31,6 +32,7 @@ struct Findings {
   DType default_dtype = DType::float32;
   std::string init;
   double init_scale = 0;
+  StackLimit stack;
 
   void add(Code code, const std::string& pointer, const std::string& message) {
     if (errors.size() < kMaxErrors) errors.push_back({code, (pointer.empty() ? "/" : pointer) + ": " + message});
@@ -445,6 +447,8 @@ LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& poi
                     std::span<const std::string_view> placement) {
   if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
   if (nesting > kDeepestSpec) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kDeepestSpec)), nullptr;
+  if (findings.stack.reached())
+    return findings.add(Code::NestingTooDeep, pointer, "containers nest deeper than the stack of this thread allows"), nullptr;
   JsonReader reader(findings, spec, pointer, nesting);
   for (const std::string_view key : placement) reader.take(key);
   bool is_link = false;

@@ -187,11 +187,15 @@ TEST_F(SmallModel, F_41_keys_of_the_tokenizer_have_their_types) {
 
 TEST_F(SmallModel, a_load_that_quantises_ends_when_it_is_cancelled) {
   const std::atomic<bool> cancel{true};
-  ModelOptions options;
-  options.decoder.dtype = DType::int4, options.decoder.cancel = &cancel;
-  const auto cancelled = with([](GgufWriter&) {}, options);
-  ASSERT_FALSE(cancelled);
-  EXPECT_EQ(cancelled.error().code, Code::Cancelled) << cancelled.error().message;
+  for (const std::optional<DType> t :
+       {std::optional<DType>(), std::optional(DType::int4), std::optional(DType::ternary), std::optional(DType::q4_0)}) {
+    ModelOptions options;
+    options.decoder.dtype = t, options.decoder.cancel = &cancel;
+    const auto cancelled = with([](GgufWriter&) {}, options);
+    ASSERT_FALSE(cancelled);
+    EXPECT_EQ(cancelled.error().code, Code::Cancelled) << cancelled.error().message;
+    EXPECT_TRUE(cancelled.error().message.ends_with("loading was cancelled")) << cancelled.error().message;
+  }
 }
 
 TEST_F(SmallModel, X_24_a_prompt_that_is_cancelled_leaves_the_session_as_it_was) {

@@ -191,5 +191,33 @@ TEST_F(ModelEntity, N_12_a_cancelled_conversion_leaves_nothing) {
   }
 }
 
+// Inside a tensor: src/dtypes/stop_test.cpp counts what lies between two questions.
+TEST_F(ModelEntity, N_12_a_conversion_that_is_cancelled_inside_a_tensor_leaves_nothing) {
+  const ModelContents model = read_model(test::source_path("tests/golden/models/llama_biases")).value();
+  for (const std::optional<DType> t :
+       {std::optional<DType>(), std::optional(DType::ternary), std::optional(DType::int4), std::optional(DType::uint16)}) {
+    std::size_t asked = 0;
+    for (const std::size_t last : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{40}}) {
+      ModelEntityOptions options;
+      options.dtype = t, options.threads = 1;
+      std::size_t count = 0;
+      options.stop = [&] { return ++count == last; };
+      const auto written = write_model_entity(temp("stopped.entity"), model, options);
+      if (last == 0) {
+        ASSERT_TRUE(written) << written.error().message;
+        asked = count;
+        std::remove(temp("stopped.entity").c_str());
+        continue;
+      }
+      ASSERT_GT(asked, last);
+      ASSERT_FALSE(written) << last;
+      EXPECT_EQ(written.error().code, Code::Cancelled);
+      EXPECT_TRUE(written.error().message.ends_with("interrupted; nothing was written")) << written.error().message;
+      EXPECT_EQ(count, last);
+      EXPECT_EQ(test::leftovers(temp("")), std::vector<std::string>());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace loom

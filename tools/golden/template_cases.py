@@ -47,6 +47,13 @@ range(3) | range(1, 4) | range(5, 0, -2) | range(0) | range(3) | list | range(1,
 {'a': 1, 'a': 2} | {[1]: 2} | {'a': 1}.a | {'x': {'y': 1}}.x.y | [1, 2,] | [[1, 2], [3]] [0][1] | (1 + 2) * 3 | ((((1)))) | 'a' 'b' "c" | 'a\
 b' | 'a\x41\u00e9\101\q\\' | '\é' | "\n" ~ '|' | s.upper().lower().title() | l[l[1]] | (l | first) + 1 | -i | abs | -(i | abs) | 2 + l | length | i.real | x.is_integer() | 4.0.is_integer() | i.bit_length() | t.real | i.numerator | 1.e | 1.foo | 'abc'.0 | [1].0 | i is defined | string | none is none | not none | (none) | [] is defined | {} is mapping | () is sequence | 1 is integer | 007
 s[i] | s[i:] | s[:i] ~ '|' | [s, i][1] | {'k': s}['k'][0] | (s, i)[0] | d['C'][0] | d.C[-1] | us[0].n | us[0]['n'] | us[-1].a | us[-1].a is defined | us[9].n | us[1:][0].n | us | length > 3 | us | map(attribute='n') | join(', ') | upper | us[0].keys() | list | us[0] | length | us | first | us[0].items() | list | first | last
+html | striptags | '<!-- <b> --> a <i>b</i>  c\n d' | striptags | 'a<!-->b-->c' | striptags | 'a<!--->b' | striptags | '<!<!-- -->-- x --> y' | striptags | 'a <!-- b' | striptags | 'a < b > c' | striptags | 'a < b' | striptags | (html | safe | striptags) | 5 | striptags | nope | striptags | n | striptags | u | striptags | '<p>x</p>' | safe | striptags | upper
+'&lt;&amp;&gt;&quot;&#39;&#x27;&#X41;&#65' | striptags | '&copy &copycat &notit; &notin; &nope; & &; &#; &#x; &#xg' | striptags | '&#0;&#128;&#x81;&#159;&#13;|&#11;|&#1;|&#xfdd0;|&#xffff;|&#xd800;|&#1114112;|&#99999999999999;' | striptags | '&nGt;&acE;&CounterClockwiseContourIntegral;&ThisNameIsLongerThanThirtyTwoCharacters;' | striptags | '&am&amp&ampx;&AMP;&ltx&Aacutee' | striptags | '&eacute;&#233;&Eacute' | striptags | '\u00a0&nbsp;a&nbsp;\u3000b' | striptags | '&é;&lté' | striptags
+'the quick brown fox jumps over the lazy dog' | wordwrap(10) | s | wordwrap(5) | s | wordwrap(3) | s | wordwrap(3, false) | s | wordwrap(1) | u | wordwrap(2) | ml | wordwrap(4) | 'well-known e-mail -- a dash--like so---and x-y-z self-made-man' | wordwrap(6) | 'well-known e-mail -- a dash--like so---and x-y-z self-made-man' | wordwrap(12) | 'well-known self-made' | wordwrap(6, true, '|', false) | 'well-known self-made' | wordwrap(6, true, '|', 1) | 'well-known self-made' | wordwrap(3, false, '|', 0) | 'aaaa-bbbb-cccc' | wordwrap(7) | '----------' | wordwrap(4) | '--aaaaaaaa' | wordwrap(4) | 'a--b' | wordwrap(2) | '"a"--b.' | wordwrap(3) | 'abcdefghij klm' | wordwrap(4) | 'ab cdefghij' | wordwrap(4) | 'abc defghij' | wordwrap(3) | '   lead  and  trail   ' | wordwrap(6) | '' | wordwrap | '\n\n' | wordwrap(5) | 'a\u00a0b \u2003 c' | wordwrap(2) | 'a\tb c' | wordwrap(3) | 'a b' | wordwrap(0) | '' | wordwrap(0) | 'a b' | wordwrap(width=1, wrapstring='/') | 5 | wordwrap | nope | wordwrap | 'a b' | wordwrap('x') | 'a b c' | wordwrap(wrapstring=none, width=2) | 'été-là ça-va ab1-cd a1b-cde 12-34 x_y-z_w' | wordwrap(4) | 'https://example.org/a-very-long-path/with-hyphens?and=some&more' | wordwrap(20) | 'a b c d e f' | wordwrap(3) | '    ' | wordwrap(2) | 'aaaa    bbbb' | wordwrap(2)
+{'a': 1, 'b': none, 'c': nope, 'd': '<"x">'} | xmlattr | {'a': 1} | xmlattr(false) | {} | xmlattr | {'a b': 1} | xmlattr | {'a>': 1} | xmlattr | {'a/': 1} | xmlattr | {'a=': 1} | xmlattr | {1: 2} | xmlattr | {'a<': html | safe, 'b': html} | xmlattr | nope | xmlattr | 5 | xmlattr | {'x': [1, 'a'], 'y': true} | xmlattr(autospace=false) | {'a': none} | xmlattr | {'a': 1, 'b': 2} | xmlattr | upper
+d | pprint | mix | pprint | us | pprint | nested | pprint | s | pprint | n | pprint | nope | pprint | x | pprint | ([1] * 40) | pprint | ((1,) * 40) | pprint | ('abc def ' * 20) | pprint | [('abc def ' * 20)] | pprint | {'k': 'abc def ' * 20} | pprint | ('a' * 100) | pprint | ['a' * 100] | pprint | ('abc\n' * 30) | pprint | {'z': 1, 'a': {'y': [1, 2, 3], 'b': 'x' * 60}, 'm': (1,)} | pprint | {2: 'a', 1: 'b', 'x': 'c', none: 'd', 1.5: 'e'} | pprint | {2: 'a' * 30, 1: 'b' * 30, 'x': 'c' * 30} | pprint | (html | safe) | pprint | ["it's " * 30] | pprint | ('x ' * 38) | pprint | ('x ' * 39) | pprint | ('x ' * 40) | pprint | [[[[['deep ' * 12, 'er ' * 20], 1], 2], 3], 4] | pprint | (('abc def ' * 20),) | pprint | {('a', 1): 'x' * 70, ('a', 0): 'y' * 70} | pprint | range(30) | pprint | ('\u00e4\u4f60\x00 ' * 20) | pprint | ('quote\'s "x" ' * 12) | pprint | [1.0, true, none, 'x' * 75] | pprint | {'a': []} | pprint | {'a' * 70: {'b' * 20: 1, 'c': 2}} | pprint | ('a\n' ~ 'b ' * 60 ~ '\nc') | pprint | (' ' * 90) | pprint | ['\n' * 90] | pprint | us | groupby('g') | pprint | d.items() | pprint | d | pprint | length
+'Straße ΑΣ ǅ ŉ ﬃ İ ı Ꭰ ꭰ \u0130' | upper | 'Straße ΑΣ ǅ ŉ ﬃ İ ı Ꭰ ꭰ'.casefold() | s.casefold() | ''.casefold() | (html | safe).casefold() | 'ΐᾳẞ'.casefold() | s.casefold(1)
+'abc'.translate({97: 'x', 98: none, 99: 65}) | 'abc'.translate({}) | 'abc'.translate({97: 1.5}) | 'abc'.translate({97: 1114112}) | 'aé你'.translate({233: 'e', 20320: 'you'}) | s.translate(s.maketrans('lo', 'LO')) | s.translate(s.maketrans('l', 'L', 'o ')) | s.translate(s.maketrans({'l': '1', 111: none})) | s.maketrans('a', 'b', 'c') | s.maketrans('ab', 'c') | s.maketrans({'ab': 1}) | s.maketrans(1) | s.maketrans('a', 1) | s.translate() | 'abc'.maketrans({1.5: 2}) | (html | safe).translate({60: '['}) | 'aa'.translate({97: 'a' * 3})
 """
 
 STATEMENTS = r"""
@@ -198,6 +205,19 @@ x
 {% for a in l %}{% generation %}{{ a }}{{ loop.index }}{% endgeneration %}{% endfor %}
 {% do 1 %}
 {% unknown %}
+{{ {'a b': 1} | xmlattr }}{{ 1 }}
+{{ {'a': 1, 'b\x0b': 2} | xmlattr }}
+{{ {1: 2} | xmlattr }}
+{{ 5 | xmlattr }}
+{{ nope | xmlattr }}
+{{ {'a<': html | safe, 'b': html, 'c': 2.0} | xmlattr }}
+{{ 5 | wordwrap }}
+{{ nope | wordwrap }}
+{{ 'a' | wordwrap(0) }}
+{{ 'a' | wordwrap('x') }}
+{{ (html | safe).casefold() }}{{ ((html | safe) | wordwrap(3)) + '<' }}
+{{ (html | safe).translate({60: '['}) + '<' }}
+{{ ((html | safe) | striptags) + '<' }}{{ ({'a': 1} | xmlattr) + '<' }}
 {% if t %}
 {% endif %}
 {% for a in l %}{% endif %}

@@ -71,6 +71,7 @@ def main():
     write_case(lines, "Upper", str.upper)
     write_case(lines, "Lower", lambda c: c if c == "\u03a3" else c.lower())
     write_case(lines, "Title", str.title)
+    write_case(lines, "Folded", str.casefold)
     lines.insert(1, "// clang-format off")
     write_ranges(lines, "NotPrintable", lambda c: not c.isprintable())
     write_ranges(lines, "Alpha", str.isalpha)

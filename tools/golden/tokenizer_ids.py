@@ -2,7 +2,7 @@
 """Writes tests/golden/tokenizers/: token ids of the tokenizers package, as hashes, and the small tokenizers they are made with.
 
 Usage: tools/golden/tokenizer_ids.py DATA [--dump NAME FILE]
-DATA holds text/ (botchan.txt, chatterbot/), tokenizers/<name>/tokenizer.json and
+DATA holds text/ (botchan.txt, chatterbot/), tokenizers/<name>/tokenizer.json, vocabs/ and
 llm/SmolLM2-135M-Instruct.Q4_1.gguf. Made with tokenizers 0.23.3, gguf 0.19.0 and Python 3.11.
 src/text/tokenizer/corpus.h generates the same strings; a change here is a change there.
 --dump writes one JSON line per string ({"text", "ids", "plain", "decoded", "decoded_all"}) to look at a difference.
@@ -36,6 +36,22 @@ WORDS = [
     "Привет", "שלום", "مرحبا", "🙂", "👩‍👩‍👧", "🏳️‍🌈", "🇩🇪", "=====", "...", "!?", "```", "//", "<>", "</s>", "<s>", "<|im_start|>", "<|im_end|>",
     "<|endoftext|>", "<|eot_id|>", "<bos>", "<unk>", "[MASK]", "[CLS]", "<mask>", "<think>", "<0x0A>", "▁", "Ġ", "##ing", "\u00a0", "\u3000", "\u200b",
     "__", "a_b", "x=1;", "{}", "(the)", "$9.99", "50%", "#tag", "@me", "http://a.b/c?d=e&f", "İstanbul", "straße", "ΣΑΣ", "\x00", "\x1c",
+]
+
+
+# The letters of deepseek-llm's tokenizer.json: those that have case.
+DEEPSEEK_LETTERS = [
+    (0x41, 0x5A), (0x61, 0x7A), (0xB5, 0xB5), (0xC0, 0xD6), (0xD8, 0xF6), (0xF8, 0x1BA), (0x1BC, 0x1BF), (0x1C4, 0x293), (0x295, 0x2AF),
+    (0x370, 0x373), (0x376, 0x376), (0x377, 0x377), (0x37B, 0x37D), (0x37F, 0x37F), (0x386, 0x386), (0x388, 0x38A), (0x38C, 0x38C), (0x38E, 0x3A1),
+    (0x3A3, 0x3F5), (0x3F7, 0x481), (0x48A, 0x52F), (0x531, 0x556), (0x10A0, 0x10C5), (0x13A0, 0x13F5), (0x13F8, 0x13FD), (0x1C90, 0x1CBA),
+    (0x1CBD, 0x1CBF), (0x1D00, 0x1D2B), (0x1D6B, 0x1D77), (0x1D79, 0x1D9A), (0x1E00, 0x1F15), (0x1F18, 0x1F1D), (0x1F20, 0x1F45), (0x1F48, 0x1F4D),
+    (0x1F50, 0x1F57), (0x1F59, 0x1F59), (0x1F5B, 0x1F5B), (0x1F5D, 0x1F5D), (0x1F5F, 0x1F7D), (0x1F80, 0x1FB4), (0x1FB6, 0x1FBC), (0x1FBE, 0x1FBE),
+    (0x1FC2, 0x1FC4), (0x1FC6, 0x1FCC), (0x1FD0, 0x1FD3), (0x1FD6, 0x1FDB), (0x1FE0, 0x1FEC), (0x1FF2, 0x1FF4), (0x1FF6, 0x1FFC), (0x2102, 0x2102),
+    (0x2107, 0x2107), (0x210A, 0x2113), (0x2115, 0x2115), (0x2119, 0x211D), (0x2124, 0x2124), (0x2126, 0x2126), (0x2128, 0x2128), (0x212A, 0x212D),
+    (0x212F, 0x2134), (0x2139, 0x2139), (0x213C, 0x213F), (0x2145, 0x2149), (0x214E, 0x214E), (0x2183, 0x2183), (0x2184, 0x2184), (0x2C00, 0x2C7B),
+    (0x2C7E, 0x2CE4), (0x2CEB, 0x2CEE), (0x2CF2, 0x2CF2), (0x2CF3, 0x2CF3), (0xA640, 0xA66D), (0xA680, 0xA69B), (0xA722, 0xA76F), (0xA771, 0xA787),
+    (0xA78B, 0xA78E), (0xAB70, 0xABBF), (0xFB00, 0xFB06), (0xFB13, 0xFB17), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A), (0x10400, 0x1044F),
+    (0x104B0, 0x104D3), (0x104D8, 0x104FB), (0x10C80, 0x10CB2), (0x10CC0, 0x10CF2), (0x118A0, 0x118DF), (0x1E900, 0x1E943),
 ]
 
 
@@ -207,16 +223,38 @@ def small_tokenizers(lines):
     yield "small_splits", tok
 
 
-def smollm2(data):
-    """The tokenizer of SmolLM2 from the vocabulary of its GGUF file, with the components of the model's own tokenizer.json."""
+def from_gguf(path, steps):
+    """The vocabulary of a GGUF file with the pre-tokenizer of the model's own tokenizer.json."""
     from gguf import GGUFReader
-    fields = GGUFReader(f"{data}/llm/SmolLM2-135M-Instruct.Q4_1.gguf").fields
+    fields = GGUFReader(path).fields
     tokens, types, merges = (fields["tokenizer.ggml." + k].contents() for k in ("tokens", "token_type", "merges"))
     tok = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, [tuple(m.split(" ")) for m in merges]))
-    tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tok.pre_tokenizer = pre_tokenizers.Sequence(steps)
     tok.decoder = decoders.ByteLevel()
     tok.add_special_tokens([AddedToken(t, normalized=False, special=True) for t, k in zip(tokens, types) if k == 3])
+    tok.add_tokens([AddedToken(t, normalized=False) for t, k in zip(tokens, types) if k == 4])
+    if "tokenizer.ggml.add_bos_token" in fields and fields["tokenizer.ggml.add_bos_token"].contents():
+        bos = fields["tokenizer.ggml.bos_token_id"].contents()
+        tok.post_processor = processors.TemplateProcessing(single=f"{tokens[bos]}:0 $A:0", special_tokens=[(tokens[bos], bos)])
     return tok
+
+
+def gguf_tokenizers(data):
+    def split(pattern):
+        return pre_tokenizers.Split(Regex(pattern), "isolated")
+
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bytes_alone = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    scripts = split("[一-龥ࠀ-一가-\ud7ff]+")
+    letters = "".join(chr(a) + ("-" + chr(b) if b != a else "") for a, b in DEEPSEEK_LETTERS)
+    yield "smollm2", from_gguf(f"{data}/llm/SmolLM2-135M-Instruct.Q4_1.gguf", [digits, byte_level])
+    yield "falcon", from_gguf(f"{data}/vocabs/falcon.gguf", [
+        pre_tokenizers.Punctuation("contiguous"), byte_level, pre_tokenizers.Digits(individual_digits=False), split("[0-9][0-9][0-9]")])
+    yield "deepseek-llm", from_gguf(f"{data}/vocabs/deepseek-llm.gguf", [
+        split("[\r\n]"), split("\\s?[" + letters + "]+"), split("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"), split("\\s+$"), scripts, digits, bytes_alone])
+    yield "deepseek-coder", from_gguf(f"{data}/vocabs/deepseek-coder.gguf", [
+        split("[\r\n]"), split("\\s?\\p{L}+"), split("\\s?\\p{P}+"), scripts, digits, bytes_alone])
 
 
 def main():
@@ -237,8 +275,10 @@ def main():
             f.write("\n".join(rows(tok, list(corpus(lines, 4000)))) + "\n")
         print(name)
     texts = list(corpus(lines, 20000))
-    with open(f"{OUT}/smollm2.hashes", "w") as f:
-        f.write("\n".join(rows(smollm2(data), texts)) + "\n")
+    for name, tok in gguf_tokenizers(data):
+        with open(f"{OUT}/{name}.hashes", "w") as f:
+            f.write("\n".join(rows(tok, texts)) + "\n")
+        print(name)
     for path in sorted(glob.glob(f"{data}/tokenizers/*/tokenizer.json")):
         name = path.split("/")[-2]
         with open(f"{OUT}/{name}.hashes", "w") as f:

@@ -37,9 +37,7 @@ bool ClassTable::evaluate_exactly(const CharClass& k, std::uint32_t c) const {
     bool in = false;
     switch (i.kind) {
       case ClassItem::Range: in = c >= i.a && c <= i.b; break;
-      case ClassItem::Categories: in = in_category(c, i.a); break;
-      case ClassItem::Space: in = is_white_space(c); break;
-      case ClassItem::Word: in = is_word(record(c)); break;
+      case ClassItem::Record: in = in_category(c, i.a) || (record(c).flags & i.b) != 0; break;
       case ClassItem::Nested: in = evaluate(classes_[i.a], c); break;
     }
     any = any || in != i.negated;

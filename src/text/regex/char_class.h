@@ -10,10 +10,10 @@
 namespace loom::text {
 
 struct ClassItem {
-  enum Kind : std::uint8_t { Range, Categories, Space, Word, Nested };
+  enum Kind : std::uint8_t { Range, Record, Nested };
   Kind kind = Range;
   bool negated = false;
-  std::uint32_t a = 0, b = 0;  // Range: a..b; Categories: mask a; Nested: class a
+  std::uint32_t a = 0, b = 0;  // Range: a..b; Record: categories a, or one of the flags b; Nested: class a
 };
 
 struct CharClass {

@@ -118,6 +118,7 @@ Result<void> RegexCompiler::emit_repeat(const RegexNode& node) {
 
 Result<void> RegexCompiler::emit(const RegexNode& node) {
   using Op = Regex::Op;
+  if (stack_.reached()) return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
   switch (node.kind) {
     case RegexNode::Empty: return {};
     case RegexNode::Char: {

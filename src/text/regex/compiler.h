@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/stack_limit.h"
 #include "text/regex/regex.h"
 
 namespace loom::text {
@@ -52,6 +53,7 @@ class RegexParser {
   char peek() const { return more() ? pattern_[at_] : '\0'; }  // a zero at the end: no pattern of ours means one by it
   bool take(std::string_view text);
   std::uint32_t code_point();
+  Result<void> check_depth(int depth) const;
   tl::unexpected<Error> bad(std::string_view what) const;
   tl::unexpected<Error> unsupported(std::string_view what) const;
 
@@ -59,6 +61,7 @@ class RegexParser {
   ClassTable& classes_;
   std::size_t at_ = 0;
   bool ignore_case_ = false, dot_all_ = false;
+  StackLimit stack_;
 };
 
 class RegexCompiler {
@@ -75,6 +78,7 @@ class RegexCompiler {
   void first_of(std::uint32_t pc, Regex::FirstSet& set, std::vector<bool>& seen) const;
 
   Regex regex_;
+  StackLimit stack_;
 };
 
 }  // namespace loom::text

@@ -61,9 +61,11 @@ bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size
 }
 
 bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) const {
-  const auto word_before = [&] { return position > 0 && is_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point)); };
+  const auto word_before = [&] {
+    return position > 0 && is_pattern_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point));
+  };
   const auto word_after = [&] {
-    return position < text_.size() && is_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point));
+    return position < text_.size() && is_pattern_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point));
   };
   const std::size_t size = text_.size();
   switch (i.op) {

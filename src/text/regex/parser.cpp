@@ -9,7 +9,11 @@ constexpr int kMaxDepth = 64;
 constexpr std::uint32_t kMaxRepeat = 1000;
 constexpr std::size_t kMaxClasses = 4096;
 
-ClassItem categories(CategoryMask mask, bool negated) { return {ClassItem::Categories, negated, mask, 0}; }
+ClassItem categories(CategoryMask mask, bool negated) { return {ClassItem::Record, negated, mask, 0}; }
+ClassItem white_space(bool negated) { return {ClassItem::Record, negated, 0, kWhiteSpace}; }
+constexpr CategoryMask kDigits = 1u << static_cast<int>(Category::Nd);
+// \w and [[:word:]], which differ in Latin-1.
+ClassItem word(bool negated, std::uint32_t more) { return {ClassItem::Record, negated, kWordCategories, kAlphabetic | more}; }
 
 // \p{name}: general categories, their groups and the few properties that tokenizers use. 0: unknown.
 CategoryMask mask_of(std::string_view name) {
@@ -47,6 +51,12 @@ tl::unexpected<Error> RegexParser::unsupported(std::string_view what) const {
   return fail(Code::Unsupported, "pattern, byte {}: {} is not supported", at_, what);
 }
 
+Result<void> RegexParser::check_depth(int depth) const {
+  if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
+  if (stack_.reached()) return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
+  return {};
+}
+
 bool RegexParser::take(std::string_view text) {
   if (pattern_.substr(at_, text.size()) != text) return false;
   at_ += text.size();
@@ -76,7 +86,7 @@ Result<RegexTree> RegexParser::parse() {
 }
 
 Result<RegexTree> RegexParser::alternation(int depth) {
-  if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
+  LOOM_TRY_VOID(check_depth(depth));
   const bool ignore_case = ignore_case_, dot_all = dot_all_;  // flags set inside a group end with it
   auto node = leaf(RegexNode::Alternate, 0);
   do {
@@ -287,9 +297,9 @@ Result<ClassItem> RegexParser::property(bool negated) {
   const CategoryMask mask = mask_of(name);
   ClassItem item = categories(mask, negated);
   if (name == "White_Space" || name == "Space")
-    item = {ClassItem::Space, negated, 0, 0};
+    item = white_space(negated);
   else if (name == "Word")
-    item = {ClassItem::Word, negated, 0, 0};
+    item = word(negated, kLatin1Number);
   else if (name == "Any")
     item = {ClassItem::Range, negated, 0, kInvalidByte + 255};
   else if (mask == 0)
@@ -304,11 +314,11 @@ Result<ClassItem> RegexParser::class_escape(char letter, bool& single) {
   const bool negated = letter >= 'A' && letter <= 'Z';
   switch (letter) {
     case 's':
-    case 'S': return ++at_, ClassItem{ClassItem::Space, negated, 0, 0};
+    case 'S': return ++at_, white_space(negated);
     case 'w':
-    case 'W': return ++at_, ClassItem{ClassItem::Word, negated, 0, 0};
+    case 'W': return ++at_, word(negated, kLatin1Number);
     case 'd':
-    case 'D': return ++at_, categories(1u << static_cast<int>(Category::Nd), negated);
+    case 'D': return ++at_, categories(kDigits, negated);
     case 'p':
     case 'P': return ++at_, property(negated);
     case 'h':
@@ -358,14 +368,14 @@ Result<ClassItem> RegexParser::posix() {
     std::string_view name;
     ClassItem item;
   };
-  const Named names[] = {{"alpha:]", categories(kLetters | kMarks, negated)},
-                         {"digit:]", categories(1u << static_cast<int>(Category::Nd), negated)},
-                         {"alnum:]", categories(kLetters | kMarks | 1u << static_cast<int>(Category::Nd), negated)},
-                         {"upper:]", categories(1, negated)},
-                         {"lower:]", categories(2, negated)},
+  const Named names[] = {{"alpha:]", {ClassItem::Record, negated, 0, kAlphabetic}},
+                         {"digit:]", categories(kDigits, negated)},
+                         {"alnum:]", {ClassItem::Record, negated, kDigits, kAlphabetic}},
+                         {"upper:]", {ClassItem::Record, negated, 0, kUppercase}},
+                         {"lower:]", {ClassItem::Record, negated, 0, kLowercase}},
                          {"punct:]", categories(kPunctuation | kSymbols, negated)},
-                         {"space:]", {ClassItem::Space, negated, 0, 0}},
-                         {"word:]", {ClassItem::Word, negated, 0, 0}}};
+                         {"space:]", white_space(negated)},
+                         {"word:]", word(negated, 0)}};
   for (const Named& n : names)
     if (take(n.name)) return n.item;
   return unsupported("this [:class:]");
@@ -373,7 +383,7 @@ Result<ClassItem> RegexParser::posix() {
 
 // After "[".
 Result<CharClass> RegexParser::bracket(int depth) {
-  if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
+  LOOM_TRY_VOID(check_depth(depth));
   CharClass out;
   out.ignore_case = ignore_case_;
   out.negated = take("^");

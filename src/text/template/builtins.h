@@ -58,6 +58,12 @@ std::span<const FilterEntry> text_filters();
 std::span<const FilterEntry> sequence_filters();
 std::span<const MethodEntry> text_methods();
 
+// Filters with files of their own.
+Result<Value> filter_pprint(Machine& m, const Value& v, const Arguments& args);
+Result<Value> filter_striptags(Machine& m, const Value& v, const Arguments& args);
+Result<Value> filter_wordwrap(Machine& m, const Value& v, const Arguments& args);
+Result<Value> filter_xmlattr(Machine& m, const Value& v, const Arguments& args);
+
 // -1 when there is none.
 int find_filter(std::string_view name);
 int find_test(std::string_view name);

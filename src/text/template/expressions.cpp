@@ -390,6 +390,7 @@ Result<Value> Machine::call(const Value& callee, const Arguments& args) {
 }
 
 Result<Value> Machine::eval_filter(const Node& n, Frame& frame, const Value* subject) {
+  LOOM_TRY_VOID(stack_room());
   Value v;
   if (n.a != kNoNode) {
     const Node& inner = at(n.a);

@@ -23,7 +23,7 @@ struct Machine::Capture {
 };
 
 Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const std::optional<TemplateTime>& now)
-    : p_(program), limits_(limits), now_(now), constants_(program.constants.size()) {
+    : p_(program), limits_(limits), now_(now), constants_(program.constants.size()), stack_(StackLimit::kReserve + heap.tallest * kLevelBytes) {
   heap.limit = limits.max_memory_bytes;
   heap.max_steps = limits.max_steps;
   heap.cancel = limits.cancel;
@@ -50,7 +50,13 @@ Result<std::string> Machine::run(const Json& context) {
 
 Result<void> Machine::deeper() {
   if (depth_ > limits_.max_depth) return fail(Code::LimitExceeded, "the template nests deeper than {} evaluations", limits_.max_depth);
+  LOOM_TRY_VOID(stack_room());
   return heap.tick();
+}
+
+Result<void> Machine::stack_room() const {
+  if (stack_.reached()) return fail(Code::LimitExceeded, "the template nests deeper than the stack of this thread allows");
+  return {};
 }
 
 // ---- variables
@@ -183,6 +189,7 @@ Result<Machine::Flow> Machine::exec_condition(const Node& n, Frame& frame) {
 }
 
 Result<void> Machine::check_namespaces(NodeId target, Frame& frame) {
+  LOOM_TRY_VOID(stack_room());
   const Node& n = at(target);
   if (n.kind == NodeKind::Tuple) {
     for (std::uint32_t k = 0; k < n.count; ++k) LOOM_TRY_VOID(check_namespaces(child(n, k), frame));
@@ -193,6 +200,7 @@ Result<void> Machine::check_namespaces(NodeId target, Frame& frame) {
 }
 
 Result<void> Machine::assign(NodeId target, const Value& value, Frame& frame) {
+  LOOM_TRY_VOID(stack_room());
   const Node& n = at(target);
   if (n.kind == NodeKind::Name) {
     frame.slots[static_cast<std::size_t>(n.slot)] = value;

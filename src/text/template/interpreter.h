@@ -94,6 +94,7 @@ class Machine {
   void enter(std::int32_t scope, Frame& frame);
   Value context_value(std::uint32_t name);
   Result<void> deeper();
+  Result<void> stack_room() const;
   void capture(Frame& frame);
 
   // Statements
@@ -152,6 +153,7 @@ class Machine {
   std::string* out_ = nullptr;
   std::size_t out_limit_ = 0;
   std::size_t depth_ = 0;
+  StackLimit stack_;  // leaves room for walks over values
   std::uint32_t line_ = 0;
 };
 

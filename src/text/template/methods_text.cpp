@@ -432,18 +432,75 @@ Result<Value> format_map(Machine& m, const Value& self, const Arguments& args) {
   return format_braces(m, self, named);
 }
 
-constexpr char kCasefold[] = "casefold", kEncode[] = "encode", kMaketrans[] = "maketrans", kTranslate[] = "translate";
-template <const char* Name>
-Result<Value> unsupported_method(Machine&, const Value&, const Arguments&) {
-  return fail(Code::Unsupported, "the method {} of str is not supported", Name);
+Result<Value> encode(Machine&, const Value&, const Arguments&) {
+  return fail(Code::Unsupported, "the method encode of str is not supported: templates have texts and no bytes");
+}
+
+// str.maketrans: a dict from code points, for translate().
+Result<Value> make_table(Machine& m, const Value&, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("maketrans", {"x", "y", "z"}, 1));
+  std::vector<std::pair<Value, Value>> items;
+  if (a[1].missing()) {
+    if (!a[0].is(Kind::Dict)) return fail(Code::TemplateError, "if you give only one argument to maketrans it must be a dict");
+    LOOM_TRY_VOID(m.heap.tick(a[0].dict().items.size()));
+    for (const auto& [key, value] : a[0].dict().items) {
+      if (!key.is(Kind::String) && !key.integral()) return fail(Code::TemplateError, "keys in translate table must be strings or integers");
+      if (key.is(Kind::String) && count_code_points(key.s()) != 1)
+        return fail(Code::TemplateError, "string keys in translate table must be of length 1");
+      items.emplace_back(key.is(Kind::String) ? Value::integer(static_cast<std::int64_t>(decode_at(key.s(), 0).value)) : key, value);
+    }
+    return make_dict(m.heap, std::move(items));
+  }
+  for (const Value& v : a)
+    if (!v.missing() && !v.is(Kind::String)) return fail(Code::TemplateError, "maketrans() argument must be str, not {}", type_name(v));
+  const std::string_view from = a[0].s(), to = a[1].s(), gone = a[2].missing() ? std::string_view() : a[2].s();
+  LOOM_TRY_VOID(m.heap.decode(from.size() + to.size() + gone.size()));
+  if (count_code_points(from) != count_code_points(to)) return fail(Code::TemplateError, "the first two maketrans arguments must have equal length");
+  for (std::size_t i = 0, k = 0; i < from.size();) {
+    const CodePoint p = decode_at(from, i), q = decode_at(to, k);
+    items.emplace_back(Value::integer(static_cast<std::int64_t>(p.value)), Value::integer(static_cast<std::int64_t>(q.value)));
+    i += p.size, k += q.size;
+  }
+  for (std::size_t i = 0; i < gone.size(); i += decode_at(gone, i).size)
+    items.emplace_back(Value::integer(static_cast<std::int64_t>(decode_at(gone, i).value)), Value::none());
+  return make_dict(m.heap, std::move(items));
+}
+
+Result<Value> translate(Machine& m, const Value& self, const Arguments& args) {
+  LOOM_TRY(const auto a, args.bind("translate", {"table"}, 1));
+  if (!a[0].is(Kind::Dict)) return fail(Code::Unsupported, "translate: a table of type {} is not supported, expected a dict", type_name(a[0]));
+  const std::string_view text = self.s();
+  LOOM_TRY_VOID(m.heap.decode(text.size()));
+  TextBuilder out(m.heap);
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint p = decode_at(text, i);
+    LOOM_TRY_VOID(m.heap.tick());
+    const Value* to = a[0].dict().find(Value::integer(static_cast<std::int64_t>(p.value)));
+    if (!to) {
+      out.add(text.substr(i, p.size));
+    } else if (to->is(Kind::String)) {
+      out.add(to->s());
+    } else if (to->integral()) {
+      if (to->i() < 0 || to->i() > 0x10ffff || (to->i() >= 0xd800 && to->i() < 0xe000))
+        return fail(Code::TemplateError, "character mapping must be in range(0x110000)");
+      std::string one;
+      append_utf8(one, static_cast<char32_t>(to->i()));
+      out.add(one);
+    } else if (!to->is(Kind::None)) {
+      return fail(Code::TemplateError, "character mapping must return integer, None or str");
+    }
+    i += p.size;
+  }
+  LOOM_TRY(std::string all, out.finish());
+  return like(m, self, std::move(all));
 }
 
 constexpr MethodEntry kMethods[] = {
     {"capitalize", changed_self<to_capital>},
-    {kCasefold, unsupported_method<kCasefold>},
+    {"casefold", changed_self<fold_case>},
     {"center", justify<'^'>},
     {"count", count},
-    {kEncode, unsupported_method<kEncode>},
+    {"encode", encode},
     {"endswith", affix<false>},
     {"expandtabs", expandtabs},
     {"find", find<false, false>},
@@ -466,7 +523,7 @@ constexpr MethodEntry kMethods[] = {
     {"ljust", justify<'<'>},
     {"lower", changed_self<to_lower>},
     {"lstrip", strip<true, false>},
-    {kMaketrans, unsupported_method<kMaketrans>},
+    {"maketrans", make_table},
     {"partition", partition<false>},
     {"removeprefix", remove_affix<true>},
     {"removesuffix", remove_affix<false>},
@@ -483,7 +540,7 @@ constexpr MethodEntry kMethods[] = {
     {"strip", strip<true, true>},
     {"swapcase", changed_self<swap_case>},
     {"title", changed_self<to_title>},
-    {kTranslate, unsupported_method<kTranslate>},
+    {"translate", translate},
     {"upper", changed_self<to_upper>},
     {"zfill", zfill},
 };

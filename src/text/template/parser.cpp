@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "core/stack_limit.h"
 #include "text/template/builtins.h"
 #include "text/template/lexer.h"
 
@@ -116,6 +117,7 @@ class Parser {
   };
   Result<void> check_depth() const {
     if (depth_ > kMaxNesting) return fail(Code::LimitExceeded, "line {}: nested deeper than {}", now().line, kMaxNesting);
+    if (stack_.reached()) return fail(Code::LimitExceeded, "line {}: nested deeper than the stack of this thread allows", now().line);
     return {};
   }
 
@@ -171,6 +173,7 @@ class Parser {
   int depth_ = 0;
   int loops_ = 0;         // for blocks around here, also outside of macros
   int breakable_ = 0;     // for blocks that break may leave
+  StackLimit stack_;
   ProgramData& p_;
   std::map<std::string, std::uint32_t> names_;
 };

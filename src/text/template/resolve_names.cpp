@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/stack_limit.h"
 #include "text/template/builtins.h"
 #include "text/template/parser.h"
 
@@ -48,10 +49,17 @@ class Resolver {
     collect(p_.root, root);
     std::int32_t scope = 0;
     close(root, scope);
-    return compile(p_.root, root, false);
+    LOOM_TRY_VOID(compile(p_.root, root, false));
+    return whole();
   }
 
  private:
+  // Names that were passed over because the stack ends make everything after them wrong.
+  Result<void> whole() const {
+    if (too_deep_) return fail(Code::LimitExceeded, "the template is nested deeper than the stack of this thread allows");
+    return {};
+  }
+  bool stack_ends() const { return too_deep_ = too_deep_ || stack_.reached(); }
   Node& at(NodeId id) { return p_.nodes[id]; }
   NodeId item(const Node& n, std::uint32_t k) const { return p_.lists[n.first + k]; }
 
@@ -189,7 +197,7 @@ class Resolver {
     merge(s, branches);
   }
   void collect(NodeId id, Symbols& s) {
-    if (id == kNoNode) return;
+    if (id == kNoNode || stack_ends()) return;
     const Node n = at(id);
     switch (n.kind) {
       case NodeKind::Name: load(s, n.text); return;
@@ -318,6 +326,7 @@ class Resolver {
   }
   Result<void> compile(NodeId id, Symbols& s, bool soft) {
     if (id == kNoNode) return {};
+    if (stack_ends()) return whole();
     const Node n = at(id);
     switch (n.kind) {
       case NodeKind::Name: place(id, s); return {};
@@ -344,7 +353,7 @@ class Resolver {
 
   // ---- small things
   bool mentions(NodeId id, std::uint32_t name) const {
-    if (id == kNoNode) return false;
+    if (id == kNoNode || stack_ends()) return false;
     const Node& n = p_.nodes[id];
     if (n.kind == NodeKind::Name && n.text == name) return true;
     for (const NodeId child : {n.a, n.b, n.c, n.body, n.otherwise})
@@ -355,6 +364,8 @@ class Resolver {
   }
 
   ProgramData& p_;
+  StackLimit stack_;
+  mutable bool too_deep_ = false;
   std::deque<Symbols> all_;
   std::deque<std::map<std::uint32_t, std::int32_t>> slot_maps_;
   std::vector<std::int32_t> parents_;  // function -> the function around it

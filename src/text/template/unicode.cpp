@@ -189,6 +189,10 @@ std::string swap_case(std::string_view text) {
   });
 }
 
+std::string fold_case(std::string_view text) {
+  return each(text, [](std::string& out, std::size_t, CodePoint p) { append_folded(out, p.value, kFolded, kFoldedSpecial); });
+}
+
 std::string_view strip_left(std::string_view text) {
   while (!text.empty()) {
     const CodePoint p = decode_at(text, 0);

@@ -37,6 +37,7 @@ std::string to_lower(std::string_view text);
 std::string to_title(std::string_view text);       // str.title()
 std::string to_capital(std::string_view text);     // str.capitalize()
 std::string swap_case(std::string_view text);
+std::string fold_case(std::string_view text);      // str.casefold()
 
 std::string_view strip_left(std::string_view text);   // white space
 std::string_view strip_right(std::string_view text);

@@ -14,7 +14,7 @@ constexpr std::size_t kIndexedFrom = 9;    // smaller dicts are searched one by 
 Result<std::uint32_t> raised(std::uint32_t height, const Value& v) {
   const Object* o = v.object();
   const std::uint32_t h = o ? std::max(height, o->height + 1) : height;
-  if (h > kDeepestValue) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", kDeepestValue);
+  if (o && h > o->heap->tallest) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", o->heap->tallest);
   return h;
 }
 
@@ -29,6 +29,11 @@ void Object::grow(std::size_t n) {
   heap->used += n;
   heap->steps += n / 64;
 }
+
+// A third of the stack, and no more than what 300 levels take.
+Heap::Heap() : tallest(static_cast<std::uint32_t>(std::min<std::size_t>(stack.left() / 3 / kLevelBytes, kDeepestValue))) {}
+
+Result<void> Heap::too_deep() const { return fail(Code::LimitExceeded, "a value is nested deeper than the stack of this thread allows"); }
 
 void Heap::retain(Object& object) {
   ++object.refs;
@@ -172,6 +177,7 @@ Result<Value> make_dict(Heap& heap, std::vector<std::pair<Value, Value>> items) 
 
 Result<Value> from_json(Heap& heap, const Json& json, int depth) {
   if (depth > 256) return fail(Code::LimitExceeded, "the template's variables are nested deeper than 256");
+  LOOM_TRY_VOID(heap.descend());
   LOOM_TRY_VOID(heap.tick());
   if (const auto* s = as_string(json)) return make_string(heap, *s);
   if (const auto b = as_bool(json)) return Value::boolean(*b);
@@ -393,6 +399,7 @@ bool less_numbers(const Value& a, const Value& b) {
 }  // namespace
 
 Result<bool> less(Heap& heap, const Value& a, const Value& b, const char* op) {
+  LOOM_TRY_VOID(heap.descend());
   if (a.undefined()) return undefined_error(a);
   if (b.undefined()) return undefined_error(b);
   if (a.numeric() && b.numeric()) return less_numbers(a, b);

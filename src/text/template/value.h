@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/stack_limit.h"
 
 namespace loom::jinja {
 
@@ -44,6 +45,9 @@ enum class Kind : std::uint8_t {
 
 struct Heap;
 
+// What one level of a walk over values takes of the stack: equal(), hash_value(), a destructor.
+constexpr std::size_t kLevelBytes = 512;
+
 struct Object {
   explicit Object(Heap& heap, std::size_t bytes);
   virtual ~Object();
@@ -60,7 +64,10 @@ struct Object {
 
 // Memory of one render.
 struct Heap {
+  Heap();
   std::size_t used = 0, limit = 0;
+  StackLimit stack;           // of walks over values that can say so
+  std::uint32_t tallest = 0;  // values in values: bounds the walks that cannot, by the stack that is there
   std::uint64_t steps = 0, max_steps = 0;
   const std::atomic<bool>* cancel = nullptr;  // may be null
   std::uint64_t next_look = 0;                // steps at which `cancel` is looked at again
@@ -84,6 +91,13 @@ struct Heap {
   bool spend(std::uint64_t count) { return (steps += count) <= max_steps; }
   // Before a value of `bytes` bytes is built.
   Result<void> reserve(std::size_t bytes);
+  // For walks over values, one call a level.
+  Result<void> descend() const {
+    if (stack.reached()) [[unlikely]]
+      return too_deep();
+    return {};
+  }
+  Result<void> too_deep() const;
   Result<void> over() const;
   Result<void> look();
   void retain(Object& object);
@@ -257,7 +271,7 @@ Value make_undefined(Heap& heap, std::string message);  // of the message no mor
 std::string shortened(std::string_view text, std::size_t most = 200);
 // LimitExceeded when the values inside are nested too deeply already.
 Result<Value> make_sequence(Heap& heap, Kind kind, std::vector<Value> items);
-// One more than the tallest of `items`; LimitExceeded beyond 300.
+// One more than the tallest of `items`; LimitExceeded beyond Heap::tallest.
 Result<std::uint32_t> height_over(const std::vector<Value>& items);
 Result<Value> make_dict(Heap& heap, std::vector<std::pair<Value, Value>> items);
 // Range, list of its characters, keys...: what a Python iterator over the value gives. Reads a generator to its end.

@@ -104,6 +104,7 @@ class Repr {
 
 Result<void> Repr::write(const Value& v) {
   LOOM_TRY_VOID(heap_.tick());
+  LOOM_TRY_VOID(heap_.descend());
   if (out_.full()) return {};
   if (++depth_ > 400) return fail(Code::LimitExceeded, "a printed value is nested deeper than 400");
   LOOM_TRY_VOID(dispatch(v));
@@ -249,6 +250,7 @@ Result<void> JsonWriter::dict(const DictObject& d) {
 
 Result<void> JsonWriter::write(const Value& v) {
   LOOM_TRY_VOID(heap_.tick());
+  LOOM_TRY_VOID(heap_.descend());
   if (out_.full()) return {};
   switch (v.kind()) {
     case Kind::None: out_.add("null"); return {};

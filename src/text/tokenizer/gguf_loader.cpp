@@ -12,7 +12,7 @@ enum TokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, k
 // How a byte-level vocabulary cuts its text: patterns applied in turn, each to the pieces of the one before.
 struct PreScheme {
   const char* names;  // separated by spaces
-  const char* patterns[3];
+  const char* patterns[6];
   bool ignore_merges = false, add_bos = false, nfc = false;
 };
 
@@ -32,6 +32,27 @@ constexpr const char* kTekken =
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 constexpr const char* kPunctuationRuns = "[\\p{P}\\$\\+<=>\\^~\\|]+";
+// The steps of the tokenizer.json of these models.
+constexpr const char* kFalconPunctuation = "[\\p{P}\\$\\+<=>\\^~\\|`]+";
+constexpr const char* kLineBreak = "[\\r\\n]";
+constexpr const char* kDeepSeekLetters =
+    "\\s?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-\\x{2AF}\\x{370}-\\x{373}"
+    "\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{3A1}\\x{3A3}-\\x{3F5}\\x{3F7}-\\x{481}"
+    "\\x{48A}-\\x{52F}\\x{531}-\\x{556}\\x{10A0}-\\x{10C5}\\x{13A0}-\\x{13F5}\\x{13F8}-\\x{13FD}\\x{1C90}-\\x{1CBA}"
+    "\\x{1CBD}-\\x{1CBF}\\x{1D00}-\\x{1D2B}\\x{1D6B}-\\x{1D77}\\x{1D79}-\\x{1D9A}\\x{1E00}-\\x{1F15}\\x{1F18}-\\x{1F1D}"
+    "\\x{1F20}-\\x{1F45}\\x{1F48}-\\x{1F4D}\\x{1F50}-\\x{1F57}\\x{1F59}\\x{1F5B}\\x{1F5D}\\x{1F5F}-\\x{1F7D}\\x{1F80}-\\x{1FB4}"
+    "\\x{1FB6}-\\x{1FBC}\\x{1FBE}\\x{1FC2}-\\x{1FC4}\\x{1FC6}-\\x{1FCC}\\x{1FD0}-\\x{1FD3}\\x{1FD6}-\\x{1FDB}\\x{1FE0}-\\x{1FEC}"
+    "\\x{1FF2}-\\x{1FF4}\\x{1FF6}-\\x{1FFC}\\x{2102}\\x{2107}\\x{210A}-\\x{2113}\\x{2115}\\x{2119}-\\x{211D}\\x{2124}\\x{2126}"
+    "\\x{2128}\\x{212A}-\\x{212D}\\x{212F}-\\x{2134}\\x{2139}\\x{213C}-\\x{213F}\\x{2145}-\\x{2149}\\x{214E}\\x{2183}\\x{2184}"
+    "\\x{2C00}-\\x{2C7B}\\x{2C7E}-\\x{2CE4}\\x{2CEB}-\\x{2CEE}\\x{2CF2}\\x{2CF3}\\x{A640}-\\x{A66D}\\x{A680}-\\x{A69B}"
+    "\\x{A722}-\\x{A76F}\\x{A771}-\\x{A787}\\x{A78B}-\\x{A78E}\\x{AB70}-\\x{ABBF}\\x{FB00}-\\x{FB06}\\x{FB13}-\\x{FB17}"
+    "\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-\\x{1044F}\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}"
+    "\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{118DF}\\x{1E900}-\\x{1E943}]+";
+constexpr const char* kDeepSeekPunctuation = "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+";
+constexpr const char* kDeepSeekScripts = "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+";
+constexpr const char* kDeepSeek3Words =
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|"
+    "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 constexpr PreScheme kSchemes[] = {
     {"default", {kPunctuationRuns, kGpt2, "\\p{N}+|[0-9][0-9][0-9]"}},
@@ -42,6 +63,10 @@ constexpr PreScheme kSchemes[] = {
     {"qwen35", {kQwen35}},
     {"gpt-4o llama4", {kGpt4o}},
     {"tekken", {kTekken}, true, true},
+    {"falcon", {kFalconPunctuation, kGpt2, "[0-9][0-9][0-9]"}},
+    {"deepseek-llm", {kLineBreak, kDeepSeekLetters, kDeepSeekPunctuation, "\\s+$", kDeepSeekScripts, "\\p{N}"}},
+    {"deepseek-coder", {kLineBreak, "\\s?\\p{L}+", "\\s?\\p{P}+", kDeepSeekScripts, "\\p{N}"}},
+    {"deepseek-v3", {"\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", kDeepSeek3Words}},
 };
 
 const PreScheme* scheme_of(std::string_view name) {
@@ -105,8 +130,13 @@ class Loader {
       const std::int32_t type = spec_.types.empty() ? kNormal : spec_.types[i];
       if (type != kControl && type != kUserDefined && type != kUnknown) continue;
       if (spec_.tokens[i].size() > TokenMatcher::kMaxText) continue;
-      parts_->added.push_back({spec_.tokens[i], id, false, false, false, false, type != kUserDefined});
+      // A marker that ends an answer is never taken from a user's text, whatever the converter wrote.
+      const auto ends = end_markers();
+      const bool special = type != kUserDefined || spec_.tokens[i] == "</s>" || std::find(ends.begin(), ends.end(), spec_.tokens[i]) != ends.end();
+      parts_->added.push_back({spec_.tokens[i], id, false, false, false, false, special});
     }
+    if (!spec_.blanks_go_with_markers.value_or(false)) return {};
+    for (AddedToken& t : parts_->added) t.rstrip = t.content != "<unk>" && t.content != "<s>" && t.content != "<|endoftext|>";
     return {};
   }
 
@@ -231,7 +261,18 @@ class Loader {
   std::unique_ptr<Tokenizer::Parts> parts_;
 };
 
+constexpr std::string_view kEndMarkers[] = {"<|im_end|>", "<|eot_id|>", "<|eom_id|>",      "<end_of_turn>", "<|endoftext|>",
+                                            "<|end|>",    "<|return|>", "<|end_of_text|>", "<|call|>"};
+
 }  // namespace
+
+std::span<const std::string_view> end_markers() { return kEndMarkers; }
+
+void VocabSpec::general_name(std::string_view name) {
+  std::string lower;
+  for (const char c : name) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if (lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos) blanks_go_with_markers = true;
+}
 
 Result<Tokenizer> Tokenizer::from_vocab(VocabSpec spec) { return Loader(std::move(spec)).load(); }
 

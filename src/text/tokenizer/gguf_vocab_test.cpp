@@ -1,5 +1,6 @@
 // llama.cpp's published vectors, and what GGUF vocabularies promise.
 
+#include <algorithm>
 #include <sstream>
 
 #include "text/tokenizer/test_data.h"
@@ -33,13 +34,49 @@ TEST_P(LlamaVectors, X_04_ids_equal_the_published_ones) {
   EXPECT_GE(rows, 40u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Vocabs, LlamaVectors, ::testing::Values("bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2"),
-                         [](const auto& info) {
-                           std::string n = info.param;
-                           for (char& c : n)
-                             if (c == '-') c = '_';
-                           return n;
-                         });
+INSTANTIATE_TEST_SUITE_P(Vocabs, LlamaVectors,
+                         ::testing::Values("bert-bge", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2", "llama-bpe", "llama-spm",
+                                           "phi-3", "qwen2"),
+                         [](const auto& info) { return parameter_name(info.param); });
+
+std::vector<std::int32_t> joined(std::initializer_list<std::vector<std::int32_t>> parts) {
+  std::vector<std::int32_t> out;
+  for (const auto& p : parts) out.insert(out.end(), p.begin(), p.end());
+  return out;
+}
+
+TEST(GgufVocab, X_03_an_end_marker_is_special_whatever_type_the_file_gives_it) {
+  const VocabSpec spec = gguf_spec("vocabs/phi-3.gguf");
+  ASSERT_EQ(spec.tokens[2], "</s>");
+  ASSERT_EQ(spec.types[2], 4);  // user-defined, so that a user's text could end the answer
+  const auto tokenizer = value_of(Tokenizer::from_vocab(spec));
+  EXPECT_TRUE(tokenizer.is_special(2));
+  EXPECT_EQ(encode(tokenizer, "</s>", false), std::vector<std::int32_t>{2});
+  const auto ordinary = encode(tokenizer, "a</s>b", false, false);
+  EXPECT_EQ(std::count(ordinary.begin(), ordinary.end(), 2), 0);
+  EXPECT_EQ(tokenizer.decode(ordinary), "a</s>b");
+}
+
+// Not said by the file: the markers of Phi-3's tokenizer.json have rstrip, <unk>, <s> and <|endoftext|> have not.
+TEST(GgufVocab, X_03_markers_of_phi_3_take_the_blanks_behind_them) {
+  const auto tokenizer = value_of(Tokenizer::from_vocab(gguf_spec("vocabs/phi-3.gguf")));
+  const auto ids = [&](std::string_view text) { return encode(tokenizer, text, false); };
+  const std::vector<std::int32_t> hello = ids("hello"), world = ids("world");
+  EXPECT_EQ(ids("<|user|>\n \t hello<|end|>  \n<|assistant|>\n"), joined({{32010}, hello, {32007, 32001}}));
+  EXPECT_EQ(ids("</s> \u00a0hello"), joined({{2}, hello}));
+  for (const auto& [text, id] : {std::pair<const char*, std::int32_t>{"<s>", 1}, {"<unk>", 0}, {"<|endoftext|>", 32000}}) {
+    EXPECT_EQ(ids(std::string(text) + " hello"), joined({{id}, ids(" hello")}));
+    EXPECT_NE(ids(" hello"), hello);
+  }
+  // Text in front stays as it is, and so does all of it where markers are ordinary text.
+  EXPECT_EQ(ids("world  <|end|>"), joined({ids("world  "), {32007}}));
+  EXPECT_NE(ids("world  "), world);
+  EXPECT_EQ(tokenizer.decode(encode(tokenizer, "<|end|>  a", false, false)), "<|end|>  a");
+  VocabSpec other = gguf_spec("vocabs/phi-3.gguf");
+  other.blanks_go_with_markers.reset();
+  const auto plain = value_of(Tokenizer::from_vocab(std::move(other)));
+  EXPECT_EQ(encode(plain, "<|end|> hello", false), joined({{32007}, ids(" hello")}));
+}
 
 }  // namespace
 }  // namespace loom::text

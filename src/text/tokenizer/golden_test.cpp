@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "core/json.h"
 #include "text/tokenizer/corpus.h"
 #include "support/paths.h"
 
@@ -59,11 +60,41 @@ TEST_P(Published, X_04_ids_and_text_equal_the_tokenizers_package) {
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(data_path("tokenizers/" + name + "/tokenizer.json"))));
   expect_hashes(tokenizer, name, 20000);
 }
-INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o"),
+INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o", "deepseek_v3"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(GgufVocab, G_102_X_04_smollm2_equals_the_tokenizers_package) {
   expect_hashes(value_of(Tokenizer::from_vocab(gguf_spec("llm/SmolLM2-135M-Instruct.Q4_1.gguf"))), "smollm2", 20000);
+}
+
+// The pre-tokenizer that tokenizer.ggml.pre names, against the steps of the model's own tokenizer.json.
+class GgufScheme : public ::testing::TestWithParam<const char*> {};
+TEST_P(GgufScheme, X_04_ids_and_text_equal_the_tokenizers_package) {
+  const std::string name = GetParam();
+  expect_hashes(value_of(Tokenizer::from_vocab(gguf_spec("vocabs/" + name + ".gguf"))), name, 20000);
+}
+INSTANTIATE_TEST_SUITE_P(Gguf, GgufScheme, ::testing::Values("falcon", "deepseek-llm", "deepseek-coder"),
+                         [](const auto& info) { return parameter_name(info.param); });
+
+// The same vocabulary and merges, once as tokenizer.json and once as a GGUF file would carry them.
+TEST(GgufVocab, X_04_the_pre_tokenizer_deepseek_v3_equals_its_tokenizer_json) {
+  const Json file = value_of(parse_json(read_file(data_path("tokenizers/deepseek_v3/tokenizer.json"))));
+  VocabSpec spec;
+  spec.model = "gpt2";
+  spec.pre = "deepseek-v3";
+  const auto put = [&](const std::string& text, std::int64_t id, std::int32_t type) {
+    const auto at = static_cast<std::size_t>(id);
+    if (spec.tokens.size() <= at) {
+      spec.tokens.resize(at + 1);
+      spec.types.resize(at + 1, 1);
+    }
+    spec.tokens[at] = text;
+    spec.types[at] = type;
+  };
+  for (const auto& [text, id] : file["model"]["vocab"].items()) put(text, *as_int(id), 1);
+  for (const Json& t : file["added_tokens"]) put(*as_string(t["content"]), *as_int(t["id"]), *as_bool(t["special"]) ? 3 : 4);
+  for (const Json& m : file["model"]["merges"]) spec.merges.push_back(m.is_array() ? *as_string(m[0]) + " " + *as_string(m[1]) : *as_string(m));
+  expect_hashes(value_of(Tokenizer::from_vocab(std::move(spec))), "deepseek_v3", 20000);
 }
 
 class Small : public ::testing::TestWithParam<const char*> {};

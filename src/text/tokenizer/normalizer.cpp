@@ -1,7 +1,6 @@
 #include "text/tokenizer/normalizer.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "text/tokenizer/vocab.h"
 #include "text/unicode/text_search.h"
@@ -131,19 +130,11 @@ class CollapseSpaces final : public Normalizer {
 
 constexpr CategoryMask kControls = 1u << int(Category::Cc) | 1u << int(Category::Cf) | 1u << int(Category::Co);
 
-// Marks, punctuation and format characters that are younger than Unicode 8, with code points between them whose category is none of
-// these. Found by asking tokenizers 0.23.3 for every code point.
-constexpr struct {
-  std::uint32_t first, last;
-} kAfterUnicode8[] = {
-    {0x61D, 0x61D}, {0x7FD, 0x7FD}, {0x890, 0x8E2}, {0x9FD, 0x9FE}, {0xA76, 0xA76}, {0xAFA, 0xAFF}, {0xB55, 0xB55},
-    {0xC04, 0xC3C}, {0xC77, 0xC77}, {0xC84, 0xC84}, {0xD00, 0xD00}, {0xD3B, 0xD3C}, {0xD81, 0xD81}, {0xEBA, 0xEBA},
-    {0xECE, 0xECE}, {0x180F, 0x1886}, {0x1ABF, 0x1ACE}, {0x1B7D, 0x1B7E}, {0x1DF6, 0x1DFB}, {0x2E43, 0x2E5D},
-    {0xA82C, 0xA82C}, {0xA8C5, 0xA8C5}, {0xA8FF, 0xA8FF}, {0xA9BD, 0xA9BD}, {0x10D24, 0x10F89}, {0x11070, 0x11074},
-    {0x110C2, 0x110CD}, {0x111C9, 0x111C9}, {0x111CF, 0x111CF}, {0x1123E, 0x11241}, {0x1133B, 0x1133B},
-    {0x11438, 0x1145E}, {0x11660, 0x1166C}, {0x116B9, 0x116B9}, {0x1182F, 0x11FFF}, {0x12FF1, 0x13455},
-    {0x16E97, 0x16F4F}, {0x16FE2, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF}, {0x1E944, 0x1E95F},
-};
+// A mark of Unicode 9.0: three characters had another category then.
+bool is_accent(std::uint32_t c) {
+  if (c == 0x1CF2 || c == 0x1CF3) return true;
+  return in_category(c, kMarks) && (record(c).flags & kAfterUnicode9) == 0 && c != 0x111C9;
+}
 
 bool is_chinese(std::uint32_t c) {
   return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
@@ -217,11 +208,17 @@ Result<std::string> decode_base64(std::string_view text) {
 }  // namespace
 
 Category bert_category(std::uint32_t c) {
-  if (c < 0x61D) return category(c);
-  if (c == 0x1734) return Category::Mn;                  // these three had another category
-  if (c == 0x166D || c == 0x111C9) return Category::Po;
-  const auto* it = std::upper_bound(std::begin(kAfterUnicode8), std::end(kAfterUnicode8), c, [](std::uint32_t x, const auto& r) { return x < r.first; });
-  return it != std::begin(kAfterUnicode8) && c <= (it - 1)->last ? Category::Cn : category(c);
+  if ((record(c).flags & kAfterUnicode8) != 0) return Category::Cn;
+  switch (c) {  // these had another category
+    case 0x166D:
+    case 0x111C9: return Category::Po;
+    case 0x1734:
+    case 0x1171E: return Category::Mn;
+    case 0x1885:
+    case 0x1886: return Category::Lo;
+    case 0xA9BD: return Category::Mc;
+    default: return category(c);
+  }
 }
 
 Result<void> Normalizer::run(std::string& text, std::size_t limit) const {
@@ -328,7 +325,7 @@ Result<NormalizerPtr> Normalizer::from_json(const Json& spec, int depth) {
   if (type == "Nmt") return point_step(nmt);
   if (type == "StripAccents") {
     return point_step([](std::string& out, std::uint32_t c) {
-      if (!in_category(c, kMarks)) append_utf8(out, c);
+      if (!is_accent(c)) append_utf8(out, c);
     });
   }
   if (type == "ByteLevel") {

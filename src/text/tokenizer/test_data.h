@@ -42,6 +42,7 @@ class GgufMetadata {
   VocabSpec spec() {
     const std::string k = "tokenizer.ggml.";
     VocabSpec s;
+    if (!strings_["general.name"].empty()) s.general_name(strings_["general.name"][0]);
     s.model = strings_[k + "model"].empty() ? "" : strings_[k + "model"][0];
     s.pre = strings_[k + "pre"].empty() ? "" : strings_[k + "pre"][0];
     s.tokens = strings_[k + "tokens"];
@@ -104,6 +105,13 @@ class GgufMetadata {
 };
 
 inline VocabSpec gguf_spec(const std::string& name) { return GgufMetadata(read_file(data_path(name))).spec(); }
+
+// As the name of a parameterised test.
+inline std::string parameter_name(std::string name) {
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
+}
 
 template <class T>
 T value_of(Result<T> r) {

@@ -26,6 +26,9 @@ struct VocabSpec {
   std::string precompiled_charsmap;
   std::optional<std::int32_t> bos, eos, unk, sep, pad, cls, mask;
   std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces;
+  std::optional<bool> blanks_go_with_markers;  // of Phi-3: no key says so, see general_name()
+  // What follows from the model's name (general.name).
+  void general_name(std::string_view name);
 };
 
 struct EncodeOptions {
@@ -43,6 +46,10 @@ struct Encoded {
 struct DecodeOptions {
   bool skip_special_tokens = true;
 };
+
+// Texts that end a turn or a text in the vocabularies of chat models. Converters often name one of them and leave out the others, so
+// llama.cpp finds them by text too; </s> and its like are ordinary pieces elsewhere and stay out.
+std::span<const std::string_view> end_markers();
 
 class IncrementalDecoder;
 

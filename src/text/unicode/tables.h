@@ -7,7 +7,8 @@
 namespace loom::text::tables {
 
 struct Record {
-  std::uint8_t category, combining_class, flags, grapheme_break;
+  std::uint8_t category, combining_class, grapheme_break;
+  std::uint16_t flags;
 };
 struct Decomposition {
   std::uint32_t code_point;

@@ -83,14 +83,14 @@ void compose(std::vector<std::uint32_t>& text) {
   text.resize(out);
 }
 
-std::uint8_t form_flag(Form form) {
-  constexpr std::uint8_t flags[4] = {kNotNfc, kNotNfd, kNotNfkc, kNotNfkd};
+std::uint16_t form_flag(Form form) {
+  constexpr std::uint16_t flags[4] = {kNotNfc, kNotNfd, kNotNfkc, kNotNfkd};
   return flags[static_cast<int>(form)];
 }
 
 // Where normalisation has work to do: the quick check of UAX #15, section 9. text.size() when there is none.
 std::size_t first_change(std::string_view text, Form form) {
-  const std::uint8_t flag = form_flag(form);
+  const std::uint16_t flag = form_flag(form);
   const char *begin = text.data(), *p = begin, *const end = begin + text.size();
   std::size_t boundary = 0;
   int last = 0;

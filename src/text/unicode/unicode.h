@@ -1,5 +1,6 @@
 #pragma once
-// Unicode 15.0 properties and normalisation, from one generated table: the same tokens on every platform.
+// Unicode 16.0 properties from one generated table: the same tokens on every platform. Normalisation leaves characters that are younger than
+// Unicode 9.0 as they are, like that of the tokenizers package; older text has one normal form in all versions.
 // Code points above U+10FFFF (invalid bytes, see utf8.h) are unassigned and pass through unchanged.
 
 #include <cstdint>
@@ -53,7 +54,8 @@ constexpr CategoryMask kLetters = 0x1F, kMarks = 0xE0, kNumbers = 0x700, kPunctu
                        kOthers = 0x3E000000;
 
 // Flags of a record.
-constexpr std::uint8_t kWhiteSpace = 1, kAlphabetic = 2, kNotNfc = 4, kNotNfd = 8, kNotNfkc = 16, kNotNfkd = 32;
+constexpr std::uint16_t kWhiteSpace = 1, kAlphabetic = 2, kNotNfc = 4, kNotNfd = 8, kNotNfkc = 16, kNotNfkd = 32, kAfterUnicode8 = 64,
+                        kAfterUnicode9 = 128, kUppercase = 256, kLowercase = 512, kLatin1Number = 1024;
 
 // Characters with one index share every property below.
 inline std::uint8_t record_index(std::uint32_t c) {
@@ -70,9 +72,10 @@ inline bool is_ascii_punctuation(std::uint32_t c) {
   return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
 }
 // \w of UTS #18: Alphabetic, M, Nd, Pc, Join_Control.
-inline bool is_word(const tables::Record& r) {
-  return (r.flags & kAlphabetic) != 0 || ((kMarks | 1u << int(Category::Nd) | 1u << int(Category::Pc)) >> r.category & 1u) != 0;
-}
+constexpr CategoryMask kWordCategories = kMarks | 1u << int(Category::Nd) | 1u << int(Category::Pc);
+inline bool is_word(const tables::Record& r) { return (r.flags & kAlphabetic) != 0 || (kWordCategories >> r.category & 1u) != 0; }
+// \w of Oniguruma: also the six superscripts and fractions of Latin-1.
+inline bool is_pattern_word(const tables::Record& r) { return is_word(r) || (r.flags & kLatin1Number) != 0; }
 inline bool is_word(std::uint32_t c) { return is_word(record(c)) || c == 0x200C || c == 0x200D; }
 
 // Simple mappings; lower case of U+0130 is two code points in append_lower (SpecialCasing).

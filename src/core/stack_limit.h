@@ -1,0 +1,28 @@
+#pragma once
+// How deep a recursion over somebody's data may go: not beyond the stack of the thread that it runs in. Hosts give their threads what they
+// like; musl gives 128 KiB.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace loom {
+
+class StackLimit {
+ public:
+  // What calls between two questions, and those that ask none, may take.
+  static constexpr std::size_t kReserve = std::size_t{24} << 10;
+
+  // Asks the system about the calling thread, once per thread. Where that cannot be known it takes 768 KiB from here on for granted.
+  explicit StackLimit(std::size_t reserve = kReserve);
+
+  // Whether the recursion must end here.
+  [[gnu::always_inline]] bool reached() const { return here() < lowest_; }
+  // Bytes from here to the limit.
+  [[gnu::always_inline]] std::size_t left() const { return here() < lowest_ ? 0 : here() - lowest_; }
+
+ private:
+  [[gnu::always_inline]] static std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
+  std::uintptr_t lowest_ = 0;  // stacks grow downwards on every machine we know
+};
+
+}  // namespace loom

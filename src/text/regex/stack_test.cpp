@@ -1,0 +1,94 @@
+// Patterns, tokenizer files and JSON in a thread with little stack.
+
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+#include "support/small_stack.h"
+#include "text/regex/regex.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace loom::text {
+namespace {
+
+using test::on_small_stack;
+
+std::string many(int n, const std::string& s) {
+  std::string out;
+  for (int k = 0; k < n; ++k) out += s;
+  return out;
+}
+
+// How many matches, or the error.
+std::string outcome_of(const std::string& pattern, const std::string& text) {
+  const auto regex = Regex::compile(pattern);
+  if (!regex) return regex.error().message;
+  RegexMatcher matcher(*regex, text);
+  Match m;
+  for (int count = 0;; ++count) {
+    const auto found = matcher.next(m);
+    if (!found) return found.error().message;
+    if (!*found) return std::to_string(count);
+  }
+}
+
+TEST(SmallStack, X_01_F_01_patterns_that_nest_deeply_end_in_an_error) {
+  for (const int n : {10, 31, 62, 63, 64, 65, 5000})
+    for (const std::string& pattern :
+         {many(n, "(") + "a" + many(n, ")"), many(n, "(?:") + "a" + many(n, "|b)"), many(n, "(?:b|") + "a" + many(n, ")"),
+          many(n, "(?>") + "a" + many(n, ")"), many(n, "(?=") + "a" + many(n, ")"), many(n, "(?!") + "a" + many(n, ")"),
+          many(n, "(?:x") + "a" + many(n, ")*"), many(n, "(?:") + "ab" + many(n, ")?"), many(n, "(?:") + "ab" + many(n, ")+?"),
+          many(n, "(?:") + "a" + many(n, "{0,1}b)"), many(n, "(?:") + "ab" + many(n, ")?+"), many(n, "(?i)") + "a",
+          many(n, "(?:") + "ab" + many(n, ")????"), many(n, "(?i:") + "a" + many(n, ")"), many(n, "[") + "a" + many(n, "]"),
+          many(n, "[^") + "a" + many(n, "]"), many(n, "[a-z&&") + "a" + many(n, "]"), many(n, "[a&&[") + "a" + many(n, "]]")}) {
+      std::string small;
+      on_small_stack([&] { small = outcome_of(pattern, "abab xaab"); });
+      const std::string large = outcome_of(pattern, "abab xaab");
+      EXPECT_TRUE(small == large || small == "pattern is nested deeper than the stack of this thread allows")
+          << pattern.substr(0, 80) << " x " << n << ": " << small;
+      if (n == 10) {
+        EXPECT_EQ(small, large) << pattern;
+      }
+    }
+}
+
+TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room) {
+  const std::string model = R"("model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[]})";
+  for (const int n : {5, 31, 32, 33, 100})
+    for (const std::string& part :
+         {"\"normalizer\":" + many(n, R"({"type":"Sequence","normalizers":[)") + R"({"type":"NFC"})" + many(n, "]}"),
+          "\"pre_tokenizer\":" + many(n, R"({"type":"Sequence","pretokenizers":[)") + R"({"type":"WhitespaceSplit"})" + many(n, "]}"),
+          "\"decoder\":" + many(n, R"({"type":"Sequence","decoders":[)") + R"({"type":"Fuse"})" + many(n, "]}"),
+          "\"post_processor\":" + many(n, R"({"type":"Sequence","processors":[)") + R"({"type":"ByteLevel"})" + many(n, "]}")}) {
+      const std::string file = "{" + part + "," + model + "}";
+      const auto outcome = [&]() -> std::string {
+        const auto t = Tokenizer::from_json(file);
+        if (!t) return t.error().message;
+        std::vector<std::int32_t> ids;
+        const auto r = t->encode("ab ba", {}, ids);
+        return r ? std::to_string(ids.size()) + t->decode(ids) : r.error().message;
+      };
+      std::string small;
+      on_small_stack([&] { small = outcome(); });
+      EXPECT_EQ(small, outcome()) << part.substr(0, 60) << " x " << n;
+    }
+}
+
+TEST(SmallStack, J_23_json_that_nests_as_deeply_as_it_may_has_room) {
+  for (const int n : {200, 256, 257, 100000})
+    for (const std::string& text :
+         {many(n, "[") + many(n, "]"), many(n, "{\"k\":") + "1" + many(n, "}"), many(n, "[{\"k\":") + "1" + many(n, "}]")}) {
+      const auto outcome = [&]() -> std::string {
+        const auto json = parse_json(text);
+        if (!json) return json.error().message;
+        const Json copy = *json;
+        const auto canonical = dump_canonical(copy);
+        return dump_json(copy) + (canonical ? *canonical : canonical.error().message) + (copy == *json ? "equal" : "different");
+      };
+      std::string small;
+      on_small_stack([&] { small = outcome(); });
+      EXPECT_EQ(small, outcome()) << n;
+    }
+}
+
+}  // namespace
+}  // namespace loom::text
