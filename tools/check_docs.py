@@ -4,8 +4,8 @@
 usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it examples are not looked at
 
 Looks at every Markdown file that git knows. Links: [text](relative/path#heading), images too; a heading must exist in a Markdown target.
-Paths: code spans that begin with a folder of the tree. Tables of figures (a third of the cells are numbers with a fraction, or hold a hash): a
-command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom " or a path that ends in it.
+Paths: code spans that begin with a folder of the tree. Tables of figures (a column of numbers with fractions, or of hashes): a command stands in
+their section. Examples: lines of fenced blocks, and code spans, that begin with "loom " or a path that ends in it.
 Capitals are placeholders. tools/check_figures.py runs the commands of the figures.
 """
 import functools
@@ -55,12 +55,11 @@ def tables(path):
     return found
 
 
-def nameless_figures(path):
-    """Tables of figures in whose section no command stands."""
+def figure_tables(path):
+    """(line number of the header, commands of the section) of every table that has a column of figures, nearly all of them."""
     for number, code, (_, *rows) in tables(path):
-        cells = [c for row in rows for c in row[1:]]
-        if 3 * sum(bool(FIGURE.match(c)) for c in cells) >= len(cells) and not any(COMMAND.search(c) for c in code):
-            yield number, "a table of figures, and no command that makes them"
+        if any(4 * sum(bool(FIGURE.match(cell)) for cell in column) >= 3 * len(column) for column in list(zip(*rows))[1:]):
+            yield number, [c for c in code if COMMAND.search(c)]
 
 
 def missing_path(code):
@@ -103,7 +102,7 @@ def main():
     wrong = []
     for name in listed.split("\n")[:-1]:
         path = os.path.join(ROOT, name)
-        wrong += [f"{name}:{number}: {w}" for number, w in nameless_figures(path)]
+        wrong += [f"{name}:{number}: a table of figures, and no command that makes them" for number, commands in figure_tables(path) if not commands]
         for number, text, fenced in lines_of(path):
             found = [] if fenced else [broken_link(path, t) for t in LINK.findall(re.sub(r"`[^`]*`", "", text)) if not re.match(r"[a-z]+:", t)]
             found += [] if fenced else [missing_path(code) for code in re.findall(r"`([^`]+)`", text)]
