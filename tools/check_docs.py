@@ -80,7 +80,7 @@ def broken_link(path, target):
 @functools.lru_cache(None)
 def flags_of(program, command):
     """The flags of a command by its --help; None when there is no such command."""
-    done = subprocess.run([program, *([command] if command else []), "--help"], capture_output=True, text=True)
+    done = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True)
     if done.returncode or f"Usage: {f'loom {command}'.strip()} " not in done.stdout:
         return None
     return {f for line in done.stdout.splitlines() if line.lstrip().startswith("-") for f in line.split()[0].split(",")}
@@ -89,6 +89,8 @@ def flags_of(program, command):
 def wrong_example(program, text):
     words = re.sub(r"\"[^\"]*\"|'[^']*'", "TEXT", re.split(r"\s+[#|>&;]", text)[0]).split()
     command = "" if words[0].startswith("-") else words[0]
+    if re.fullmatch("[a-z]+", words[1] if len(words) > 1 else "") and flags_of(program, " ".join(words[:2])):  # bench matrix
+        command = " ".join(words[:2])
     flags = set(words) if command.isupper() else flags_of(program, command)
     if flags is None:
         return f"loom {command}: no such command"
