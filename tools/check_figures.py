@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do the published figures come out? Runs what the documents say, and compares what comes out with what they say came out.
 
-usage: check_figures.py                one row of every table, by the published command with its defaults; about half an hour
+usage: check_figures.py                one row of every table, by the published command with its defaults; half an hour of a busy machine
        check_figures.py --quick        the rows that take seconds; ./test runs this
        check_figures.py --all          every row; hours
        check_figures.py --list         what there is to check: runs nothing
@@ -436,7 +436,7 @@ def creatures(page):
 
 # --- docs/benchmarks.md ------------------------------------------------------------------------------------------------------------------
 
-@check("larger shapes", "docs/benchmarks.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json")
+@check("larger shapes", "docs/benchmarks.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)
 def larger_shapes(page):
     shapes = {"360M": "smollm2-360m", "0.5B": "qwen2.5-0.5b", "1.1B": "tinyllama-1.1b", "7B": "mistral-7b"}
 
