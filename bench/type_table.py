@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A language model in every type: resident weights, perplexity, speed, an answer and its hash. Prints a Markdown table.
 
-usage: types.py MODEL TEXT [--loom build/bin/loom] [--windows 4] [--threads 1] [--question "What is the capital of France?"] [--types a,b]
+usage: type_table.py MODEL TEXT [--loom build/bin/loom] [--windows 4] [--threads 1] [--question "What is the capital of France?"] [--types a,b]
 
 The weights are turned into each type on load from MODEL, so a 4-bit MODEL is the best that any row can be.
 """
@@ -19,7 +19,7 @@ TYPES = ["float64", "float32", "float16", "bfloat16", "fp8e4m3", "fp8e5m2", "int
 def run(loom, *arguments):
     done = subprocess.run([loom, *arguments, "--json", "-q"], capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"types: {' '.join(arguments)} failed: {done.stderr.strip()}")
+        sys.exit(f"type_table: {' '.join(arguments)} failed: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
 
@@ -33,14 +33,14 @@ def main():
     parser.add_argument("--question", default="What is the capital of France?")
     parser.add_argument("--types", default=",".join(TYPES))
     a = parser.parse_args()
-    print("| type | weights MB | perplexity | reads tok/s | writes tok/s | answer | hash |\n|---|---|---|---|---|---|---|", flush=True)
+    print(f"| type | weights MB | perplexity | writes tok/s | answer to \"{a.question}\" | hash |\n|---|---|---|---|---|---|", flush=True)
     for dtype in a.types.split(","):
         common = ["--dtype", dtype, "-t", a.threads]
         speed = run(a.loom, "bench", a.model, "--prompt-tokens", "64", "--new-tokens", "32", "--repeats", "3", *common)
         loss = run(a.loom, "perplexity", a.model, a.text, "--max-windows", a.windows, *common)
         answer = run(a.loom, "generate", a.model, "-p", a.question, "-n", "24", *common)
-        text = " ".join(answer["text"].split())[:60].replace("|", "\\|")
-        print(f"| {dtype} | {speed['weights_mb']:.1f} | {loss['perplexity']:.4g} | {speed['prefill_tps']:.0f} | {speed['decode_tps']:.0f} | {text} | "
+        text = " ".join(answer["text"].split())[:44].replace("|", "\\|")
+        print(f"| {dtype} | {speed['weights_mb']:.1f} | {loss['perplexity']:.4g} | {speed['decode_tps']:.0f} | {text} | "
               f"{answer['hash'][:16]} |", flush=True)
 
 

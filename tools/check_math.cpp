@@ -323,11 +323,11 @@ int main(int count, char** arguments) {
   if (out == nullptr) return std::perror(arguments[1]), 1;
   std::fprintf(out,
                "# Errors of the elementary functions\n\n"
-               "Written by `tools/check_math.cpp`; do not edit. The bound is 2 ulp for every input (spec/numerics.md, section 3). An ulp is\n"
-               "the distance of floats at the true value; f32 functions are measured against f64 libm, f64 ones (`...64`, 2^24 samples each)\n"
-               "against 80-bit libm, both confirmed by MPFR. *Wrong*: inputs that break a rule (NaN, zero, infinity, sign). *FTZ*: blocks of\n"
-               "2^14 inputs with any bit changed when MXCSR flushes subnormals. *Reference*: MPFR disagreed with libm by more than 2^-50 (f32)\n"
-               "or 2^-8 ulp (f64).\n\n"
+               "Written by `build/check_math docs/math_errors.md`, half an hour, which the head of `tools/check_math.cpp` says how to build; do not edit.\n"
+               "The bound is 2 ulp for every input ([numerics.md](numerics.md#functions)). An ulp is the distance of floats at the true value; f32\n"
+               "functions are measured against f64 libm, f64 ones (`...64`, 2^24 samples each) against 80-bit libm, both confirmed by MPFR. *Wrong*:\n"
+               "inputs that break a rule (NaN, zero, infinity, sign). *FTZ*: blocks of 2^14 inputs with any bit changed when MXCSR flushes subnormals.\n"
+               "*Reference*: MPFR disagreed with libm by more than 2^-50 (f32) or 2^-8 ulp (f64).\n\n"
                "| function | inputs | worst error, ulp | at | inputs above 1 ulp | wrong | FTZ | reference |\n"
                "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (const Row& row : rows) print(out, row);

@@ -96,7 +96,7 @@ def rows(table):
     if table == "cnn":
         cnn = {"seed": 1, "input_shape": [1, 28, 28], "layers": convolutions()}
         for dtype in ("float32", "int8", "int4", "ternary", "binary"):
-            yield f"cnn_{dtype}", qat(cnn, dtype, 12 if dtype == "binary" else 6)
+            yield f"cnn_{dtype}", qat(cnn, dtype, 6)
     if table == "mnist":
         mlp = {"seed": 1, "input_shape": [784], "layers": dense([784, 512, 256, 10], dropout=0.2)}
         for size, source in digits():

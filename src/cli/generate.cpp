@@ -34,8 +34,8 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
   }
   if (!o.raw) {
     LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model));
-    // An instruct model is asked, a base model continues: --chat and --raw decide otherwise.
-    prompt.templated = o.chat || prompts.chat_template || !o.prompting.messages.empty();
+    // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide otherwise.
+    prompt.templated = o.chat || prompts.chat_template || o.prompting.need_template();
     if (prompt.templated) {
       LOOM_TRY(Json messages, first_messages(o.prompting));
       if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(prompt.text)));

@@ -39,8 +39,10 @@ struct GenerationFlags {
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
   }
 
-  // InvalidArgument for what only draws look at, when nothing is drawn.
+  // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is drawn.
   Result<void> check_effects(const CLI::App& app) const {
+    if (repetition_penalty == 1 && frequency_penalty == 0 && presence_penalty == 0 && app.get_option("--repeat-last-n")->count() > 0)
+      return fail(Code::InvalidArgument, "--repeat-last-n has no effect without --repetition-penalty, --frequency-penalty or --presence-penalty");
     if (temperature != 0) return {};
     for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical-p", "--seed"})
       if (app.get_option(name)->count() > 0)

@@ -14,6 +14,7 @@ struct PromptFlags {
   std::vector<std::string> variables;
 
   void add(CLI::App& app);
+  bool need_template() const { return !(system.empty() && messages.empty() && tools.empty() && date.empty() && variables.empty()); }
 };
 
 // A model's template, or the one that was asked for, with all but the messages.

@@ -171,9 +171,13 @@ TEST_F(Usage, mistyped_names_are_told_with_the_nearest_ones) {
   EXPECT_EQ(full.finish().status, 1);
 }
 
-// Every option of generate, in every way of calling it, changes what comes out or is refused.
+// Every option of generate changes what comes out or is refused: in an answer, a drawn one, one by another template, of a conversation, of plain text.
 TEST_F(Usage, no_option_of_generate_is_without_effect) {
   test::write_all(temp("text.txt"), "Hello there");
+  const std::string novel = "A sailor who had crossed the bay a thousand times could tell the hour by the smell of the wind, and the day by the colour of the sea.";
+  test::write_all(temp("novel.txt"), novel);
+  const Outcome tuned = loom({"finetune", small(), "--text", temp("novel.txt"), "-o", temp("adapter"), "--length", "8", "--batch", "1", "--steps", "2", "-q"});
+  ASSERT_EQ(tuned.status, 0) << tuned.err;
   test::write_all(temp("messages.json"), R"([{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"},{"role":"user","content":"You?"}])");
   test::write_all(temp("tools.json"), R"([{"type":"function","function":{"name":"clock","description":"d","parameters":{}}}])");
   test::write_all(temp("template.jinja"),
@@ -200,31 +204,38 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--frequency-penalty", {"--frequency-penalty", "50"}},
       {"--presence-penalty", {"--presence-penalty", "50"}},
       {"--logit-bias", {"--logit-bias", "42:100"}},
-      {"--stop", {"--stop", "\n"}},
+      {"--stop", {"--stop", "\n", "--stop", " "}},
       {"--logprobs", {"--logprobs", "2"}},
-      {"--ctx", {"--ctx", "40"}},
+      {"--ctx", {"--ctx", "50"}},
       {"--dtype", {"--dtype", "binary"}},
+      {"--activations", {"--activations", "int8"}},
+      {"--adapter", {"--adapter", temp("adapter")}},
+      {"--repeat-last-n", {"--repeat-last-n", "3"}},
   };
-  // They say how, not what (--chat insists on what is so), or their effect is a matter of other tests.
-  const std::set<std::string> silent = {"--threads", "--isa", "--quiet", "--help", "--prompt", "--chat", "--activations", "--adapter", "--ignore-eos",
-                                        "--repeat-last-n", "--temperature"};
+  // They say how and not what; --chat insists on what an instruct model does anyway; --temperature is --temp; --prompt is what all of it is about.
+  // --ignore-eos follows below.
+  const std::set<std::string> silent = {"--threads", "--isa", "--quiet", "--help", "--prompt", "--chat", "--temperature", "--ignore-eos"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
     }
-  const Args start = {"generate", small(), "-p", "Hello", "-q", "-n", "24"};
+  const Args start = {"generate", small(), "-q", "-n", "24"};
   const auto with = [](Args a, const Args& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
   };
   // By the hash of the object, which every change of the prompt moves.
-  const Args ways[] = {{"--json"}, {"--json", "--temp", "1.5"}, {"--json", "--chat-template", temp("template.jinja")}};
-  const std::set<std::string> up_to_the_template = {"--tools", "--template-var", "--system"};
-  // What is measured differs from run to run.
+  const Args ways[] = {{"-p", "Hello", "--json"},
+                       {"-p", "Hello", "--json", "--temp", "1.5"},
+                       {"-p", "Hello", "--json", "--chat-template", temp("template.jinja")},
+                       {"--json", "--messages", temp("messages.json")},
+                       {"-p", novel, "--json", "--raw"}};
+  const std::set<std::string> up_to_the_template = {"--tools", "--template-var", "--date"};
+  // What is measured differs from run to run; what was asked for is no effect.
   const auto told = [](const Outcome& run) {
     auto json = run.out.starts_with("{") ? parse_json(run.out) : Result<Json>(fail(Code::CorruptData, ""));
     if (json)
-      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb"}) json->erase(key);
+      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "activations", "date"}) json->erase(key);
     return std::pair(run.status, json ? dump_json(*json) : run.out);
   };
   for (const Args& way : ways) {
@@ -234,7 +245,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
     EXPECT_EQ(plain.first, 0) << testing::PrintToString(base);
     for (const auto& [name, value] : values) {
       if (std::find(base.begin(), base.end(), name) != base.end()) continue;
-      if (&way != &ways[2] && up_to_the_template.contains(name) && name != "--system") continue;
+      if (&way != &ways[2] && &way != &ways[4] && up_to_the_template.contains(name)) continue;
       if (&way == &ways[2] && (name == "--ctx" || name == "--stop")) continue;   // its answer is short and of one line
       const Args args = with(base, value);
       const Outcome run = loom(args);
@@ -245,6 +256,16 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       }
     }
   }
+  const Args ended = with(start, {"-p", "Hello", "--json", "--logit-bias", "2:1000"});
+  EXPECT_NE(told(loom(with(ended, {"--ignore-eos"}))), told(loom(ended)));
+  const Args penalised = with(start, {"-p", "Hello", "--json", "--repetition-penalty", "5"});
+  EXPECT_NE(told(loom(with(penalised, {"--repeat-last-n", "1"}))), told(loom(penalised)));
+  // A base model continues text; what a template alone reads asks for one.
+  const auto written = test::write_small_model(temp("base.gguf"), true);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(loom({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}).status, 0);
+  for (const char* name : {"--system", "--tools", "--template-var", "--date"})
+    expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3, "no chat template");
 }
 
 TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
