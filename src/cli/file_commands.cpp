@@ -237,7 +237,7 @@ Run quantize_command(CLI::App& app) {
   app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required()->check(dtype_name());
   add_overwrite(app, o->overwrite);
   add_common(app, o->common, false);
-  return [o] { return finish(run_quantize(*o)); };
+  return [o] { return finish(naming({o->model, o->output}, run_quantize(*o))); };
 }
 
 }  // namespace loom::cli
