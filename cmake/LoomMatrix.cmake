@@ -30,7 +30,7 @@ file(GLOB corpora CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/corpus/*)
 foreach(corpus IN LISTS corpora)
   cmake_path(GET corpus FILENAME target)
   file(MAKE_DIRECTORY ${B}/fuzz/found/${target})
-  add_test(NAME ${target} COMMAND ${B}/fuzz/bin/${target} -seed=1 -max_total_time=8 -rss_limit_mb=2048 -timeout=10 -verbosity=0 ${B}/fuzz/found/${target} ${corpus})
+  add_test(NAME ${target} COMMAND ${B}/fuzz/bin/${target} -seed=1 -max_total_time=8 -rss_limit_mb=2048 -timeout=60 -verbosity=0 ${B}/fuzz/found/${target} ${corpus})
 endforeach()
 # Figures of the documents that take seconds, by the commands that stand beside them.
 add_test(NAME figures COMMAND python3 ${CMAKE_SOURCE_DIR}/tools/check_figures.py --quick)

@@ -28,11 +28,11 @@ def main():
                            capture_output=True, text=True).stdout.split("\n")
     # Sources are in the programs already.
     data = digest(ROOT / name for name in sorted(files) if name and not name.endswith((".cpp", ".h")))
-    programs = digest([build / "bin/loom", build / "bin/creature"])
+    programs = digest([build / "bin/loom", build / "bin/creature", build / "bin/loom_faults.so"])
     now = {}
     for test in json.loads(listing)["tests"]:
         command = test.get("command", [])
-        runs_programs = test["name"] in ("tests_cli", "creature", "tests_architecture", "tests_oracle")
+        runs_programs = test["name"] in ("tests_cli", "creature", "tests_architecture", "tests_oracle") or test["name"].startswith("outside_")
         now[test["name"]] = digest(Path(c) for c in command[:1]) + data + (programs if runs_programs else "")
     record = build / "passed.json"
     if "--passed" in sys.argv:

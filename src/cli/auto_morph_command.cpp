@@ -51,7 +51,9 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
     bar.update(static_cast<double>(done) / static_cast<double>(total), fmt::format("{} of {}", done, total));
     return !interrupted();
   };
-  return auto_morph(network, data, options);
+  auto report = auto_morph(network, data, options);
+  if (!report && report.error().code == Code::ShapeMismatch) return at(f.data, std::move(report).error());
+  return report;
 }
 
 void print_report(const AutoMorphReport& r, const std::string& output, const std::string& root, const CommonOptions& common) {

@@ -101,6 +101,15 @@ int report(const Error& error) {
   }
 }
 
+Result<int> naming(std::initializer_list<std::string_view> files, Result<int> status) {
+  if (status) return status;
+  const Code code = status.error().code;
+  if (code == Code::InvalidArgument || code == Code::Cancelled || code == Code::ContextFull) return status;
+  for (const std::string_view file : files)
+    if (!file.empty() && status.error().message.find(file) != std::string::npos) return status;
+  return at(std::string(*files.begin()), std::move(status).error());
+}
+
 void remark(const CommonOptions& options, const std::string& text) {
   if (!options.quiet) std::fprintf(stderr, "loom: %s\n", terminal_text(text).c_str());
 }

@@ -61,7 +61,7 @@ Run convert_command(CLI::App& app) {
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes on stderr");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  return [o] { return finish(run_convert(*o)); };
+  return [o] { return finish(naming({o->model, o->output, o->adapter}, run_convert(*o))); };
 }
 
 }  // namespace loom::cli

@@ -147,7 +147,8 @@ class EvolveRun {
       LOOM_TRY(lock_, FolderLock::take(o_.output));
       const RunStart start = o_.resume ? RunStart::resume : o_.overwrite ? RunStart::overwrite : RunStart::fresh;
       LOOM_TRY(const bool resumes, goes_on(o_.output, start, "lineage.jsonl", "state.json", 0));
-      if (resumes || o_.resume) return go_on();
+      // A run that was killed before its first save has an empty lineage and begins anew; where there is none, --resume is a mistake.
+      if (resumes || (o_.resume && !is_file(file("lineage.jsonl")))) return go_on();
     }
     LOOM_TRY(islands_, Islands::create(config_.seed, config_.islands, base, task_->input(), workers_));
     if (o_.output.empty()) return {};

@@ -246,7 +246,7 @@ Run quantize_command(CLI::App& app) {
   add_overwrite(app, o->overwrite);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(run_quantize(*o)); };
+  return [o] { return finish(naming({o->model, o->output}, run_quantize(*o))); };
 }
 
 }  // namespace loom::cli

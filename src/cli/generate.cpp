@@ -40,7 +40,7 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
       LOOM_TRY(Json messages, first_messages(o.prompting));
       if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(prompt.text)));
       auto text = prompts.render(messages);
-      if (!text) return at(model.path, std::move(text).error());
+      if (!text) return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template, std::move(text).error());
       prompt.text = std::move(*text);
     }
   }
@@ -156,7 +156,8 @@ Run generate_command(CLI::App& app) {
   add_common(app, o->common, true);
   return [o, &app] {
     if (auto checked = check_options(app, *o); !checked) return report(checked.error());
-    return finish(run(*o, app.get_option("--max-tokens")->count() > 0));
+    return finish(naming({o->model, o->file, o->prompting.messages, o->prompting.tools, o->prompting.chat_template},
+                         run(*o, app.get_option("--max-tokens")->count() > 0)));
   };
 }
 

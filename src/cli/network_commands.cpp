@@ -228,7 +228,7 @@ Run run_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(run_network(*o)); };
+  return [o] { return finish(naming({o->network, o->input, o->output}, run_network(*o))); };
 }
 
 Run morph_command(CLI::App& app) {
@@ -244,7 +244,7 @@ Run morph_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(run_morph(*o)); };
+  return [o] { return finish(naming({o->network, o->output, o->automatic.data}, run_morph(*o))); };
 }
 
 Run diff_command(CLI::App& app) {

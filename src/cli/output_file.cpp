@@ -26,10 +26,10 @@ void add_overwrite(CLI::App& app, bool& overwrite) { app.add_flag("--overwrite",
 Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite) {
   if (overwrite || !is_file(path)) return {};
   const Kind& wanted = *std::ranges::find(kKinds, kind, &Kind::kind);
-  const auto file = MappedFile::open(path);
-  if (file && (*file)->bytes().empty()) return {};
-  const std::string_view there = file ? std::string_view(reinterpret_cast<const char*>((*file)->bytes().data()), (*file)->bytes().size()) : "";
-  const bool same = kind == OutputKind::network ? is_network_file(path) : file && there.starts_with(wanted.begin);
+  LOOM_TRY(const auto file, MappedFile::open(path));
+  if (file->bytes().empty()) return {};
+  const std::string_view there(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  const bool same = kind == OutputKind::network ? is_network(file->bytes()) : there.starts_with(wanted.begin);
   if (!same) return fail(Code::InvalidArgument, "{}: exists and is no {}; not overwritten without --overwrite", path, wanted.name);
   return {};
 }

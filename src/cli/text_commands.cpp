@@ -199,7 +199,7 @@ Run logits_command(CLI::App& app) {
   add_common(app, o->common, true);
   return [o] {
     if (o->prompt.empty() && o->ids.empty()) return report({Code::InvalidArgument, "logits: give the text with -p or token ids with --ids"});
-    return finish(run_logits(*o));
+    return finish(naming({o->model}, run_logits(*o)));
   };
 }
 
@@ -212,7 +212,7 @@ Run tokenize_command(CLI::App& app) {
   app.add_flag("--no-parse-special", o->no_parse, "Markers such as <|im_end|> in the text are ordinary text");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(run_tokenize(*o)); };
+  return [o] { return finish(naming({o->model, o->file}, run_tokenize(*o))); };
 }
 
 Run detokenize_command(CLI::App& app) {
@@ -223,7 +223,7 @@ Run detokenize_command(CLI::App& app) {
   app.add_flag("--skip-special", o->skip_special, "Leave special tokens out");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(run_detokenize(*o)); };
+  return [o] { return finish(naming({o->model, o->file}, run_detokenize(*o))); };
 }
 
 Run perplexity_command(CLI::App& app) {
@@ -234,7 +234,7 @@ Run perplexity_command(CLI::App& app) {
   app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")->capture_default_str()->check(whole_number());
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
-  return [o] { return finish(run_perplexity(*o)); };
+  return [o] { return finish(naming({o->model, o->file}, run_perplexity(*o))); };
 }
 
 }  // namespace loom::cli

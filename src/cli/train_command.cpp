@@ -93,6 +93,7 @@ Result<int> run_train(const TrainOptions& o) {
   const std::filesystem::path path(o.config);
   auto config = parse_train_config(text, o.folder.empty() ? path.parent_path().string() : o.folder);
   if (!config) return at(o.config, std::move(config).error());
+  config->source = o.config;
   if (o.epochs != 0) config->epochs = o.epochs, config->json["epochs"] = o.epochs;
   RunOptions options;
   options.out = o.out.empty() ? (path.parent_path() / (path.stem().string() + ".run")).string() : o.out;

@@ -68,7 +68,8 @@ Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConf
   LOOM_TRY(DecoderModel model, build_decoder(contents.source, *pool, options));
   LOOM_TRY(const auto tokenizer, load_tokenizer(sources.model));
   std::vector<std::int32_t> ids;
-  LOOM_TRY_VOID(tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids));
+  if (auto encoded = tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids); !encoded)
+    return at(sources.model, std::move(encoded).error());
   LOOM_TRY(auto windows, TokenWindows::create(std::move(ids), config.length, static_cast<std::size_t>(model.config.vocab_size), sources.text));
   if (!sources.from.empty()) {
     LOOM_TRY(config.adapter, load_peft(model, sources.from, config.adapter.name));

@@ -189,8 +189,10 @@ Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const S
 bool is_network_file(const std::string& path) {
   if (!is_file(path)) return false;
   const auto file = MappedFile::open(path);
-  if (!file) return false;
-  const auto bytes = (*file)->bytes();
+  return file && is_network((*file)->bytes());
+}
+
+bool is_network(std::span<const std::byte> bytes) {
   if (is_entity(bytes)) return true;
   std::size_t i = 0;
   while (i < std::min<std::size_t>(bytes.size(), 64) &&

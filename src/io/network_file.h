@@ -1,6 +1,7 @@
 #pragma once
 // Networks in files: .entity v2 (engine 10.4) and JSON, a spec or a checkpoint with packed weights (engine 10.2).
 
+#include <span>
 #include <string>
 
 #include "core/sha256.h"
@@ -20,6 +21,7 @@ Result<std::string> network_to_checkpoint(const Network& network);
 
 // Whether a file starts like one of these; a missing file does not.
 bool is_network_file(const std::string& path);
+bool is_network(std::span<const std::byte> bytes);
 
 // By content: an .entity, or JSON. Weights that a JSON does not bring are initialised by its seed; an .entity must have them all.
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options = {});

@@ -7,8 +7,10 @@ Result<ReplayReport> replay(const std::string& journal, const std::string& folde
   LOOM_TRY(JournalProof proof, JournalProof::open(journal));
   const Json *config = find(proof.start(), "config"), *said_folder = find(proof.start(), "folder");
   if (config == nullptr || said_folder == nullptr || !said_folder->is_string()) return fail(Code::CorruptData, "{}: config or folder is missing", journal);
-  LOOM_TRY(TrainConfig read, read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder));
-  LOOM_TRY(const auto run, TrainingRun::create(std::move(read), {.session = session}));
+  auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder);
+  if (!read) return at(journal, std::move(read).error());
+  read->source = journal;
+  LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}));
   run->on_journal([&](const Json& line) { return proof.compare(line); });
   LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& progress) -> Result<Continue> {
     if (callback) {

@@ -218,7 +218,7 @@ TEST(RunFolder, T_03_a_result_says_what_the_run_and_its_epochs_took) {
     sum += ms;
   }
   EXPECT_GE(result.total_time_ms, sum);
-  EXPECT_LT(result.total_time_ms, 60e3);
+  EXPECT_LT(result.total_time_ms, 600e3);  // milliseconds, not something else
   // Of a run that goes on: the epochs since.
   EXPECT_TRUE(stopped_at(small_config(), folder, 3).epoch_times_ms.empty());
   EXPECT_EQ(opened(small_config(), folder).value()->run()->epoch_times_ms.size(), 4u);

@@ -21,6 +21,7 @@ struct EarlyStop {
 struct TrainConfig {
   Json json;                        // as it was given, for journals
   std::string folder;               // relative paths start here
+  std::string source;               // the file that it is from, for errors of what it says of the network
   Json network, data;               // a path or a spec; engine 6 and training/data_config.h
   std::uint64_t seed = 0, epochs = 10, batch_size = 32, accumulate = 1;
   bool shuffle = false, drop_last = false;

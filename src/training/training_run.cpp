@@ -23,6 +23,9 @@ std::string joined(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
 }
 
+// Where the config is no file there is no name to put in front.
+tl::unexpected<Error> from(const std::string& place, Error error) { return place.empty() ? tl::make_unexpected(std::move(error)) : at(place, std::move(error)); }
+
 Json data_line(const Dataset& data, std::size_t samples) {
   return {{"source", data.info().source}, {"sha256", to_hex(data.info().sha256)}, {"samples", samples}};
 }
@@ -45,7 +48,13 @@ Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
 
 Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, const RunOptions& options) {
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(config), options));
-  LOOM_TRY(run->data_, open_training_data(run->config_.data, run->config_.folder, run->config_.seed));
+  auto data = open_training_data(run->config_.data, run->config_.folder, run->config_.seed);
+  if (!data) {
+    const Code code = data.error().code;
+    const bool of_config = code == Code::InvalidConfig || code == Code::UnknownKey || code == Code::UnknownName || code == Code::OutOfRange;  // else a file of its own is named
+    return from(of_config ? run->config_.source : "", std::move(data).error());
+  }
+  run->data_ = std::move(*data);
   LOOM_TRY(run->identity_, run->identity());
   if (!options.out.empty() && is_directory(options.out)) LOOM_TRY_VOID(run->take_folder());  // what cannot begin makes none
   LOOM_TRY_VOID(run->resumed_ ? run->open_checkpoint() : run->open_network());
@@ -74,11 +83,18 @@ Result<Json> TrainingRun::identity() const {
   return out;
 }
 
+// Where errors of the network are looked for.
+std::string TrainingRun::network_place() const {
+  const std::string* path = as_string(config_.network);
+  return path != nullptr ? joined(config_.folder, *path) : config_.source.empty() ? "" : config_.source + ": network";
+}
+
 Result<void> TrainingRun::open_network() {
   const std::string* path = as_string(config_.network);
-  LOOM_TRY(SpecResult loaded, path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network));
-  warnings_ = std::move(loaded.warnings);
-  network_ = std::make_unique<Network>(std::move(loaded.network));
+  auto loaded = path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network);
+  if (!loaded) return from(path != nullptr ? "" : network_place(), std::move(loaded).error());
+  warnings_ = std::move(loaded->warnings);
+  network_ = std::make_unique<Network>(std::move(loaded->network));
   if (config_.dtype) LOOM_TRY_VOID(network_->morph_all(*config_.dtype));
   std::optional<Error> error;
   network_->visit_weights([&](const std::string& place, Weight& w, Layer&) {
@@ -134,7 +150,8 @@ Result<void> TrainingRun::start_trainer() {
   // A network that names its input takes samples of as many elements.
   sample_shape_ = batches_->input_shape();
   if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements()) sample_shape_ = *wanted;
-  LOOM_TRY_VOID(network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))));
+  if (auto fits = network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))); !fits)
+    return from(network_place(), std::move(fits).error());
   LOOM_TRY_VOID(check_output());
 
   TrainerConfig trainer = config_.trainer;
@@ -142,7 +159,9 @@ Result<void> TrainingRun::start_trainer() {
   trainer.session.mixed = config_.trainer.session.mixed, trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
-  LOOM_TRY(trainer_, Trainer::create(*network_, trainer));
+  auto created = Trainer::create(*network_, trainer);
+  if (!created) return from(config_.source, std::move(created).error());
+  trainer_ = std::move(*created);
   LOOM_TRY(const Loss loss, Loss::create(trainer.loss));
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)

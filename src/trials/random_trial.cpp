@@ -340,7 +340,11 @@ Result<Trial> trial_from_json(const Json& json) {
   if (ids != nullptr) t.ids = static_cast<std::size_t>(as_int(*ids).value_or(0));
   if (inputs != nullptr && as_string(*inputs) != nullptr) t.inputs = *as_string(*inputs);
   if (variants != nullptr && !variants->is_array()) return missing("variants");
-  if (variants != nullptr) t.variants.assign(variants->begin(), variants->end());
+  if (variants != nullptr)
+    for (const Json& variant : *variants) {
+      if (!variant.is_object()) return missing("variants");
+      t.variants.push_back(variant);
+    }
   if (network == nullptr || !network->is_object()) return missing("network");
   t.network = *network;
   return t;

@@ -478,7 +478,7 @@ TEST_F(Cli, interrupt_ends_generate_with_130) {
   reading.start();
   reading.send(words.substr(0, 60000));   // what a pipe takes
   reading.end_input();
-  usleep(1500000);
+  ASSERT_TRUE(reading.wait_for_work(1));
   reading.interrupt();
   const Outcome early = reading.finish();
   EXPECT_EQ(early.status, 130);

@@ -245,6 +245,11 @@ TEST_F(EvolutionCli, E_25_evolve_keeps_runs_and_goes_on_with_its_own_alone) {
   const Json whole = json_of({"evolve", file("xor.json"), "-t", "2", "--quiet", "-o", file("whole")});
   EXPECT_EQ(rest["hash"], whole["hash"]);
   EXPECT_EQ(read_all(file("run/lineage.jsonl")), read_all(file("whole/lineage.jsonl")));
+  // Killed before the first save: an empty lineage.
+  std::filesystem::create_directory(file("early"));
+  write_all(file("early/lineage.jsonl"), "");
+  EXPECT_EQ(json_of({"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("early"), "--resume"})["hash"], whole["hash"]);
+  EXPECT_EQ(read_all(file("early/lineage.jsonl")), read_all(file("whole/lineage.jsonl")));
   // Without a state there is nothing to go on from.
   std::filesystem::remove(file("run/state.json"));
   expect_error(with({"--resume"}), 3, {"state.json is missing"});

@@ -1,4 +1,5 @@
-// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed, disks and memory that run out.
+// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed. What takes many runs of it stands in
+// tests/outside.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@ using test::Outcome;
 using test::Program;
 using test::read_all;
 using test::source_path;
+using test::wait_until;
 using test::write_all;
 using Args = std::vector<std::string>;
 
@@ -39,12 +41,6 @@ class FilesCli : public testing::Test {
     EXPECT_EQ(run.err.rfind("loom: ", 0), 0u) << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
     EXPECT_NE(run.err.find(named), std::string::npos) << run.err << "does not name " << named;
-  }
-  template <class F>
-  static bool wait_until(F done) {
-    for (int i = 0; i < 15000; ++i, usleep(2000))
-      if (done()) return true;
-    return false;
   }
   // A training, a fine-tuning and a breeding of which each takes a minute, and what is written when some of it is done.
   std::string training() {
@@ -244,69 +240,8 @@ TEST_F(FilesCli, F_03_a_pipe_is_refused_at_once) {
   }
 }
 
-TEST_F(FilesCli, F_03_every_call_of_a_save_may_fail) {
-  auto written = test::write_small_model(file("small.gguf"));
-  ASSERT_TRUE(written) << written.error().message;
-  ASSERT_EQ(loom({"morph", file("net.json"), file("net.entity"), "--dtype", "float32", "-q"}).status, 0);
-  ASSERT_EQ(loom({"quantize", file("small.gguf"), file("q.gguf"), "--dtype", "float16", "-q"}).status, 0);
-  ASSERT_EQ(loom({"convert", file("small.gguf"), file("m.entity"), "-q"}).status, 0);
-  ASSERT_EQ(loom({"graph", file("net.json"), "-o", file("g.svg"), "-q"}).status, 0);
-  const std::pair<std::string, Args> saves[] = {
-      {file("net.entity"), {"morph", file("net.json"), file("net.entity"), "--dtype", "int8", "-q"}},
-      {file("g.svg"), {"graph", file("net.entity"), "-o", file("g.svg"), "-q"}},
-      {file("q.gguf"), {"quantize", file("small.gguf"), file("q.gguf"), "--dtype", "q8_0", "-q"}},
-      {file("m.entity"), {"convert", file("small.gguf"), file("m.entity"), "--dtype", "int8", "-q"}},
-  };
-  for (const auto& [path, args] : saves) {
-    const std::string before = read_all(path);
-    int n = 1;
-    for (;; n += n > 12 ? n / 2 : 1) {  // writes of one large file are alike
-      SCOPED_TRACE(fmt::format("{}, call {}", args[0], n));
-      Program program(with_program(args));
-      program.environment = {"LD_PRELOAD=" + test::binary_path("bin/loom_faults.so"), fmt::format("LOOM_FAIL_SAVE={}", n)};
-      program.start();
-      const Outcome run = program.finish();
-      EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
-      if (run.status == 0) break;
-      expect_one_line(run, 3, "No space left");
-      const bool in_place = read_all(path) != before;  // the folder could not be flushed: what stands there is whole, but a loss of power may undo it
-      EXPECT_TRUE(!in_place || run.err.find("folder") != std::string::npos) << run.err;
-      if (in_place) write_all(path, before);
-      ASSERT_FALSE(HasFailure());
-    }
-    EXPECT_GE(n, 5) << "make, write, flush, rename, flush the folder";
-    EXPECT_NE(read_all(path), before) << "nothing failed: it was written";
-  }
-}
-
-TEST_F(FilesCli, F_03_memory_may_end_anywhere) {
-  auto written = test::write_small_model(file("small.gguf"));
-  ASSERT_TRUE(written) << written.error().message;
-  const std::string config = training();
-  const Args commands[] = {
-      {"inspect", file("small.gguf")},
-      {"logits", file("small.gguf"), "--ids", "1,2,3", "-t", "2"},
-      {"generate", file("small.gguf"), "-p", "Hello", "-n", "2", "-t", "2"},
-      {"convert", file("small.gguf"), file("m.entity"), "-q", "-t", "2"},
-      {"train", config, "--epochs", "1", "-q", "-t", "2", "--overwrite"},
-  };
-  for (const Args& args : commands) {
-    int failures = 0;
-    for (int n = 1, step = 1;; n += step, step += n > 8 ? step / 2 + 1 : 0) {
-      SCOPED_TRACE(fmt::format("{}, request {}", args[0], n));
-      Program program(with_program(args));
-      program.environment = {"LD_PRELOAD=" + test::binary_path("bin/loom_faults.so"), fmt::format("LOOM_FAIL_ALLOC={}", n), "LOOM_FAIL_BYTES=16384"};
-      program.start();
-      const Outcome run = program.finish();
-      EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
-      if (run.status == 0) break;
-      expect_one_line(run, 4, "");
-      ++failures;
-      ASSERT_FALSE(HasFailure());
-    }
-    EXPECT_GE(failures, 1);
-  }
-  // A limit in earnest, while a file is being written.
+// Every large request and every call of a save: tests/outside.
+TEST_F(FilesCli, F_03_memory_may_end_while_a_file_is_written) {
   Program program(with_program({"convert", test::smollm2(), file("o.entity"), "-q", "-t", "1"}));
   program.memory_limit = std::size_t{200} << 20;
   program.start();
@@ -339,6 +274,26 @@ TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
   const Outcome error = loom({"inspect", file("no" + name)});
   EXPECT_EQ(error.status, 3);
   expect_clean(error.err);
+}
+
+TEST_F(FilesCli, F_03_errors_name_the_file_at_fault) {
+  auto written = test::write_small_model(file("small.gguf"));
+  ASSERT_TRUE(written) << written.error().message;
+  write_all(file("t.jinja"), "{{ nobody.name }}");
+  expect_one_line(loom({"generate", file("small.gguf"), "-p", "Hi", "--chat-template", file("t.jinja"), "--show-prompt"}), 3, "t.jinja: template");
+  std::filesystem::copy(tiny(), file("hub"));
+  Json tokenizer = test::read_json(file("hub/tokenizer.json"));
+  tokenizer["pre_tokenizer"] = parse_json(R"({"type":"Split","pattern":{"Regex":"(a|a)*b"},"behavior":"Isolated","invert":false})").value();
+  write_all(file("hub/tokenizer.json"), dump_json(tokenizer));
+  const std::string explosive(40, 'a');
+  write_all(file("a.txt"), explosive);
+  for (const Args& args : {Args{"tokenize", file("hub"), "--text", explosive}, {"generate", file("hub"), "--raw", "-p", explosive}, {"logits", file("hub"), "-p", explosive},
+                           {"perplexity", file("hub"), file("a.txt"), "--window", "4"}, {"finetune", file("hub"), "--text", file("a.txt"), "-o", file("a"), "--length", "4"}})
+    expect_one_line(loom(args), 3, "hub: pattern needs more than");
+  std::string weights = read_all(file("hub/model.safetensors"));
+  weights.replace(weights.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));
+  write_all(file("hub/model.safetensors"), weights);
+  expect_one_line(loom({"convert", file("hub"), file("o.entity"), "--dtype", "int8"}), 3, file("hub"));
 }
 
 TEST_F(FilesCli, F_03_messages_are_short) {

@@ -184,9 +184,7 @@ TEST_F(FinetuneCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_unint
     return program;
   };
   const auto wait_for_step = [&](int step) {
-    for (int i = 0; i < 1000; ++i, usleep(20000))
-      if (journal("cut").find(fmt::format("\"step\":{},", step)) != std::string::npos) return true;
-    return false;
+    return test::wait_until([&] { return journal("cut").find(fmt::format("\"step\":{},", step)) != std::string::npos; });
   };
   auto program = start(args("cut", more, 700));
   ASSERT_TRUE(wait_for_step(70));
@@ -216,7 +214,7 @@ TEST_F(FinetuneCli, T_60_a_full_disk_loses_nothing) {
     return all;
   }());
   program.start();
-  for (int i = 0; i < 1000 && journal("a").find("\"step\":50,") == std::string::npos; ++i) usleep(20000);
+  ASSERT_TRUE(test::wait_until([&] { return journal("a").find("\"step\":50,") != std::string::npos; }));
   program.interrupt();
   ASSERT_EQ(program.finish().status, 130);
   const std::string before = read_all(file("a/run/checkpoint.entity"));

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 
 #include "support/program.h"
 
@@ -29,10 +28,17 @@ class NetworkCli : public testing::Test {
   std::filesystem::path folder_;
 };
 
+// Of processor time: what else the machine does takes none of it.
+double seconds_of_children() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
 // 70 bytes that ask for 3.6 GB of weights, 7.2 GB with their masters.
 TEST_F(NetworkCli, F4_commands_that_only_look_draw_no_weights_and_others_have_a_limit) {
   const std::string huge = file("huge.json", R"({"layers":[{"type":"dense","input_size":30000,"output_size":30000}]})");
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = seconds_of_children();
   const Outcome inspected = loom({"inspect", huge, "--json"});
   ASSERT_EQ(inspected.status, 0) << inspected.err;
   EXPECT_EQ(parse_json(inspected.out).value()["resident_bytes"], 3600000000);
@@ -44,7 +50,7 @@ TEST_F(NetworkCli, F4_commands_that_only_look_draw_no_weights_and_others_have_a_
   expect_one_line(loom({"morph", huge, file("o.entity"), "--dtype", "int8"}), 4, "7.2 GB");
   expect_one_line(loom({"diff", huge, huge}), 4, "7.2 GB");
   EXPECT_FALSE(is_file(file("o.entity")));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_LT(seconds_of_children() - begin, 20);
   const std::string small = file("small.json", R"({"layers":[{"type":"dense","input_size":300,"output_size":300}]})");
   expect_one_line(loom({"dna", small, small, "--max-memory", "100K"}), 4, "at most");
   EXPECT_EQ(loom({"dna", small, small, "--max-memory", "1M"}).status, 0);

@@ -1,0 +1,22 @@
+# Tests of the program by scripts (tests/outside): changed files, kill -9, full disks, memory and streams that run out. Short by themselves, all of
+# their rounds with LOOM_OUTSIDE=whole in the environment, as ./test --whole sets it.
+
+if(NOT LOOM_TESTS OR NOT LOOM_PROGRAM OR CMAKE_CROSSCOMPILING)
+  return()
+endif()
+find_program(LOOM_PYTHON3 python3 REQUIRED)
+
+function(loom_outside name script)
+  add_test(NAME outside_${name} COMMAND ${LOOM_PYTHON3} ${CMAKE_SOURCE_DIR}/tests/outside/${script}.py $<TARGET_FILE:loom> ${ARGN})
+  set_tests_properties(outside_${name} PROPERTIES TIMEOUT 10000)
+endfunction()
+
+add_dependencies(loom loom_faults)
+foreach(script IN ITEMS kills full_disks limits)
+  loom_outside(${script} ${script})
+endforeach()
+execute_process(COMMAND ${LOOM_PYTHON3} -B -c "from formats import Formats; print(*Formats.names(), sep=';', end='')"
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/outside OUTPUT_VARIABLE formats COMMAND_ERROR_IS_FATAL ANY)
+foreach(format IN LISTS formats)
+  loom_outside(files_${format} mutated_files --format ${format} --keep ${CMAKE_BINARY_DIR}/found)
+endforeach()
