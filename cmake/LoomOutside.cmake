@@ -1,7 +1,7 @@
 # Tests of the program by scripts (tests/outside): changed files, kill -9, full disks, memory and streams that run out. Short by themselves, all of
 # their rounds with LOOM_OUTSIDE=whole in the environment, as ./test --whole sets it.
 
-if(NOT LOOM_TESTS OR NOT LOOM_PROGRAM OR CMAKE_CROSSCOMPILING)
+if(NOT LOOM_TESTS OR NOT LOOM_PROGRAM OR CMAKE_CROSSCOMPILING OR LOOM_SANITIZE)  # sanitizers take the address space and the allocator
   return()
 endif()
 find_program(LOOM_PYTHON3 python3 REQUIRED)

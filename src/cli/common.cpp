@@ -104,7 +104,7 @@ int report(const Error& error) {
 Result<int> naming(std::initializer_list<std::string_view> files, Result<int> status) {
   if (status) return status;
   const Code code = status.error().code;
-  if (code == Code::InvalidArgument || code == Code::Cancelled || code == Code::ContextFull) return status;
+  if (code == Code::InvalidArgument || code == Code::Cancelled) return status;
   for (const std::string_view file : files)
     if (!file.empty() && status.error().message.find(file) != std::string::npos) return status;
   return at(std::string(*files.begin()), std::move(status).error());

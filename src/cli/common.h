@@ -46,7 +46,7 @@ int report(const Error& error);
 void remark(const CommonOptions& options, const std::string& text);
 // "loom: warning: TEXT" on stderr.
 void warn(const std::string& text);
-// An error of what stands in files names one of them: the first, where it names none. Usage, a cancel and a full context are no fault of a file.
+// An error of what stands in files names one of them: the first, where it names none. Usage and a cancel are no fault of a file.
 Result<int> naming(std::initializer_list<std::string_view> files, Result<int> status);
 // What a command ends with: its own status, or that of its error.
 inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }

@@ -74,8 +74,11 @@ std::string path_of(const std::string& network, const std::string& config_path) 
 }
 
 Result<Network> base_of(const EvolutionConfig& c, const std::string& config_path) {
-  LOOM_TRY(SpecResult spec, c.network.is_object() ? network_from_json(c.network) : load_network(path_of(*as_string(c.network), config_path)));
-  return std::move(spec.network);
+  const bool inside = c.network.is_object();
+  auto spec = inside ? network_from_json(c.network) : load_network(path_of(*as_string(c.network), config_path));
+  if (!spec && inside) return at(config_path + ": network", std::move(spec).error());
+  if (!spec) return tl::make_unexpected(std::move(spec).error());
+  return std::move(spec->network);
 }
 
 // What a run is a function of; more generations are no other run. Files count as their bytes.
@@ -141,7 +144,7 @@ class EvolveRun {
   Result<void> begin() {
     LOOM_TRY(Network base, base_of(config_, o_.config));
     auto prepared = base.prepare(task_->input());
-    if (!prepared) return at("the network does not fit the task", std::move(prepared).error());
+    if (!prepared) return at(o_.config + ": the network does not fit the task", std::move(prepared).error());
     if (!o_.output.empty()) {
       LOOM_TRY_VOID(create_folders(o_.output));
       LOOM_TRY(lock_, FolderLock::take(o_.output));

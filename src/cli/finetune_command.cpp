@@ -97,6 +97,12 @@ Result<void> take_from_run(FinetuneOptions& o, const std::string& journal) {
   return {};
 }
 
+// A run that was killed as it began has none: it begins anew, with what is given.
+bool has_line(const std::string& journal) {
+  auto lines = JournalReader::open(journal);
+  return lines && lines->next().value_or(std::nullopt).has_value();
+}
+
 Result<int> run(FinetuneOptions& o) {
   FinetuneRecord record;
   record.folder = o.out + "/run";
@@ -106,7 +112,7 @@ Result<int> run(FinetuneOptions& o) {
   if (is_directory(record.folder)) {  // before the model is read, and until the adapter is written
     LOOM_TRY(record.lock, FolderLock::take(record.folder));
     LOOM_TRY(const bool resumes, goes_on(record.folder, record.start, "journal.jsonl", "checkpoint.entity", 2));
-    if (resumes || (o.resume && is_file(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
+    if (resumes || (o.resume && has_line(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
   }
   if (o.sources.model.empty() || o.sources.text.empty())
     return fail(Code::InvalidArgument, "MODEL and --text are expected{}", o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");

@@ -97,6 +97,8 @@ int status_after_signals(int status) {
 }
 
 void give_up(const char* why, int status) {
+  static std::atomic_flag said;  // memory ends for several threads at once; one line is enough
+  while (said.test_and_set()) ::pause();
   remove_temporary_files();
   print_line(why, "");
   _exit(status);

@@ -18,7 +18,7 @@ Result<void> append_numbers(const Json& json, std::vector<double>& values, std::
     values.push_back(*number);
     return {};
   }
-  if (!json.is_array() || json.empty()) return fail(Code::InvalidArgument, "nested lists of numbers expected");
+  if (!json.is_array() || json.empty()) return fail(Code::CorruptData, "nested lists of numbers expected");
   if (depth == extents.size()) {
     if (!values.empty() || depth >= Shape::kMaxRank) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
     extents.push_back(json.size());

@@ -86,7 +86,7 @@ void Lbfgs::remember(std::span<const double> moved, std::span<const double> befo
 Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
                                    const Evaluate& evaluate) {
   if (!(learning_rate > 0 && finite(learning_rate)))
-    return fail(Code::InvalidArgument, "lbfgs: learning rate is {}, expected above 0", learning_rate);
+    return fail(Code::InvalidConfig, "lbfgs: learning rate is {}, expected above 0", learning_rate);
   bool agree = weights.size() == gradients.size();
   for (std::size_t i = 0; agree && i < weights.size(); ++i)
     agree = weights[i].rows * weights[i].cols == gradients[i].rows * gradients[i].cols && weights[i].element == gradients[i].element;

@@ -318,7 +318,7 @@ TEST(Lbfgs, J_23_hostile_settings_are_errors) {
   EXPECT_EQ(lbfgs.step(weights, gradients, 1, never).error().code, Code::ShapeMismatch);
   EXPECT_EQ(lbfgs.step(weights, shorter, 1, never).error().code, Code::ShapeMismatch);
   for (const double rate : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
-    EXPECT_EQ(lbfgs.step(weights, gradients, rate, never).error().code, Code::InvalidArgument);
+    EXPECT_EQ(lbfgs.step(weights, gradients, rate, never).error().code, Code::InvalidConfig);
 }
 
 // One element of many overflows, in the last share of the last weight: none moves, in no slot. Without it all of them do.

@@ -306,6 +306,7 @@ Result<ModelFormat> model_format(const std::string& path) {
   if (begins_with(file->bytes(), "GGUF")) return ModelFormat::Gguf;
   if (begins_with(file->bytes(), "ENTITY")) {
     if (is_model_entity(path)) return ModelFormat::Entity;
+    if (auto opened = EntityReader::open(path); !opened && opened.error().code == Code::OutOfMemory) return tl::make_unexpected(std::move(opened).error());
     return fail(Code::Unsupported, "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
   }
   return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path, kModelsRead);

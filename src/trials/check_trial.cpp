@@ -147,6 +147,7 @@ bool hoist(Trial& trial, Json& at, const Still& fails) {
     const Json before = at;
     const std::vector<Json> children = at[key].is_array() ? std::vector<Json>(at[key].begin(), at[key].end()) : std::vector<Json>{at[key]};
     for (const Json& child : children) {
+      if (!child.is_object()) continue;
       at = child;
       for (const char* place : {"z", "y", "x", "l"})
         if (before.contains(place)) at[place] = before[place];

@@ -242,6 +242,7 @@ Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, co
 Result<void> TrialRun::train() {
   Json json = options_["config"];
   if (!json.is_object()) return fail(Code::InvalidConfig, "trial: \"config\" is missing or no object");
+  if (input_.rank() < 2) return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
   json["network"] = Json::object(), json["data"] = Json::object();
   LOOM_TRY(TrainConfig config, read_train_config(json, ""));
   config.trainer.session.threads = way_.threads, config.trainer.session.isa = way_.isa;

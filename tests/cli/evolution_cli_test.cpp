@@ -274,6 +274,10 @@ TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
   write_all(file("torn.json"), "{");
   expect_error({"evolve", file("torn.json")}, 3, {"torn.json"});
   expect_error({"evolve", file("absent.json")}, 3, {"absent.json"});
+  Json incomplete = parse_json(kXor).value();
+  incomplete["network"].erase("rows");
+  write_all(file("xor.json"), dump_json(incomplete));
+  expect_error({"evolve", file("xor.json")}, 3, {"xor.json: network: /rows"});
   write_all(file("xor.json"), kXor);
   expect_error({"evolve", file("xor.json"), "--resume"}, 2, {"--output"});
   expect_error({"evolve", file("xor.json"), "--resume", "-o", file("empty")}, 3, {"state.json"});

@@ -321,6 +321,17 @@ TEST_F(FilesCli, F_03_what_is_wrong_in_a_file_exits_3) {
     expect_one_line(loom({"inspect", file(name)}), 3, name == std::string("deep.json") ? "nest deeper than" : name);
     expect_one_line(loom({"run", file(name)}), 3, name);
   }
+  write_all(file("x.json"), R"([["a"]])");
+  expect_one_line(loom({"run", file("net.json"), "--input", file("x.json")}), 3, "x.json: nested lists");
+  // Cases of loom verify that nobody drew.
+  const std::string network = R"("network":{"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","input_size":2,"output_size":2},0]}]})";
+  for (const std::string& trial : std::vector<std::string>{R"({"mode":"train","options":{"config":4},"input":[2,2],)" + network + "}", R"({"mode":"train","input":[2,2],"variants":[1],)" + network + "}",
+                                   R"({"mode":"train","input":[2],"network":{"layers":[{"type":"dense","input_size":1,"output_size":1}]}})",
+                                   R"({"mode":"evolve","options":{"rates":0.4},"input":[1,2],)" + network + "}"}) {
+    write_all(file("trial.json"), trial);
+    const Outcome run = loom({"verify", "--trial", file("trial.json"), "-t", "1"});
+    EXPECT_TRUE(run.status == 1 || run.status == 3) << run.status << trial << run.err;
+  }
   // The same names typed are wrong usage.
   for (const Args& args : {Args{"morph", file("net.json"), file("o.json"), "--dtype", "int3"}, {"inspect", file("net.json"), "--isa", "mmx"},
                            {"bench", "--matrix", "--dtype", "int3"}, {"graph", file("net.json"), "--isa", "mmx"}})

@@ -142,6 +142,12 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   expect_refused({"finetune", "-o", file("a"), "--resume", "--text", file("other.txt")}, 3, {"/text"});
   expect_refused({"finetune", "-o", file("b"), "--resume"}, 2, {"MODEL and --text", "b/run/journal.jsonl"});
   expect_refused({"finetune", "-o", file("b")}, 2, {"MODEL and --text"});
+  // Killed as it began: an empty journal tells nothing.
+  std::filesystem::create_directories(file("early/run"));
+  write_all(file("early/run/journal.jsonl"), "");
+  expect_refused({"finetune", "-o", file("early"), "--resume"}, 2, {"MODEL and --text"});
+  EXPECT_EQ(json_of(args("early", {"--resume"}))["hash"], first["hash"]);
+  EXPECT_EQ(journal("early"), journal("a"));
   const std::string whole = read_all(file("a/run/checkpoint.entity"));
   write_all(file("a/run/checkpoint.entity"), whole.substr(0, whole.size() / 2));
   expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"a/run/checkpoint.entity"});

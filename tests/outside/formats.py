@@ -352,7 +352,7 @@ class Formats:
 
     def make_train(self):
         files = {"points.csv": points(), "c.json": text_of(train_config()),
-                 "d.json": text_of(train_config(optimizer="lbfgs", schedule={"name": "cosine", "warmup_steps": 2}, micro_batch=6)), "f.json": text_of(train_config(tween={"mode": "layerwise"}, dtype="bfloat16")),
+                 "d.json": text_of(train_config(optimizer="lbfgs", schedule={"name": "cosine"}, micro_batch=6)), "f.json": text_of(train_config(tween={"mode": "layerwise"}, dtype="bfloat16")),
                  "e.json": text_of(train_config(mixed="bf16", dtype="int8", accumulate=2, data={"format": "csv", "path": "points.csv", "class_ids": True,
                                                 "normalise": {"method": "mean_std", "by": "element"}, "validation": {"format": "csv", "path": "points.csv", "class_ids": True}}))}
         readings = [Reading(name, change.of_json, ("train", name, "-o", "run", "--epochs", "1", "-q", "-t", "1"), statuses=(0, 1, 3, 4), folder="run")
@@ -517,7 +517,8 @@ def of_pattern(rng, data):
 
 def spec_readings(name, data):
     limit = ("--max-memory", "256M")
-    runs = [Reading(name, change.of_json, ("run", name, *limit, "--json", "-t", "1"))] * 2 if b"input_shape" in data else []
+    # Without an input_shape a run needs an input: that is usage.
+    runs = [Reading(name, change.of_json, ("run", name, *limit, "--json", "-t", "1"), statuses=(0, 2, 3, 4))] * 2 if b"input_shape" in data else []
     return [*runs, Reading(name, change.of_json, ("inspect", name)), Reading(name, change.of_json, ("graph", name)),
             Reading(name, change.of_json, ("morph", name, "o.entity", "--dtype", "int4", "-q", *limit), ("o.entity",)),
             Reading(name, change.of_json, ("dna", name, name, *limit))]

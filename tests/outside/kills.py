@@ -24,12 +24,13 @@ def check(shop, job, tally, what):
 
 def main():
     parser = arguments(__doc__)
+    parser.add_argument("--job", action="append", help="only this one; may be repeated")
     given = parser.parse_args()
     program, tally = Program(given.program), Tally()
     faults = Faults(program)
     with tempfile.TemporaryDirectory(prefix="loom-kills-") as folder:
         shop = Workshop(program, folder)
-        for job in shop.jobs:
+        for job in (job for job in shop.jobs if not given.job or job.name in given.job):
             rng = random.Random(f"{job.name} {given.seed}")
             shop.begin(job)
             calls = some(rng, faults.count(lambda **more: shop.run(job, **more))[0], given.whole, 4)
