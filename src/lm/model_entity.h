@@ -23,7 +23,7 @@ struct ModelEntityOptions {
   std::optional<DType> dtype;       // matrices to this type, as ModelOptions would load them; absent: as stored
   const PeftDelta* adapter = nullptr;  // added to the weights that it has pairs for, which are encoded anew in their type
   std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels
-  Stop stop{};                        // asked every kStopElements of a matrix
+  Stop stop{};                      // asked every kStopElements of a matrix
 };
 
 // Atomic. Returns the root hash. NonFinite, CorruptData with the tensor; InvalidArgument for a vocabulary that is no UTF-8; Cancelled,
