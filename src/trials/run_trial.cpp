@@ -242,11 +242,11 @@ Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, co
 Result<void> TrialRun::train() {
   Json json = options_["config"];
   if (!json.is_object()) return fail(Code::InvalidConfig, "trial: \"config\" is missing or no object");
-  if (input_.rank() < 2) return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
   json["network"] = Json::object(), json["data"] = Json::object();
   LOOM_TRY(TrainConfig config, read_train_config(json, ""));
   config.trainer.session.threads = way_.threads, config.trainer.session.isa = way_.isa;
   LOOM_TRY(Network net, network());
+  if (input_.rank() < 2) return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
   LOOM_TRY(const Shape output, net.output_shape(input_, 0, net.num_cells()));
   auto training = std::make_unique<Training>(Training{std::move(net), nullptr});
   auto trainer = Trainer::create(training->network, config.trainer);
@@ -279,7 +279,7 @@ Result<void> TrialRun::train() {
       batch.values = view(target, output);
     }
     const auto report = training->trainer->step(batch);
-    if (!report && report.error().code == Code::InvalidArgument && config.trainer.lbfgs_history) {  // a schedule may give it a rate of 0
+    if (!report && report.error().code == Code::InvalidConfig && config.trainer.lbfgs_history) {  // a schedule may give it a rate of 0
       show_text("refused: " + report.error().message, {});
       break;
     }

@@ -65,7 +65,8 @@ class Limited:
             self.check(job, self.run(job, limits=Limits(memory=size << 20)), f"{size} MiB of addresses", MEMORY)
 
     def files(self):
-        for count in range(4, 11):  # with 3 the dynamic linker finds no library
+        least = next(n for n in range(3, 11) if self.run(Job("version", ("--version",)), limits=Limits(files=n)).status == 0)  # for its libraries
+        for count in range(least, 11):
             for job in self.readers + self.shop.jobs if self.whole else self.rng.sample(self.readers + self.shop.jobs, 2):
                 self.begin(job)
                 self.check(job, self.run(job, limits=Limits(files=count)), f"{count} open files", (0, 1, 3, 4))
