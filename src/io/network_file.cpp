@@ -56,8 +56,8 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
     }
     const bool adapter = w.role() == WeightRole::Adapter;
     add(packed_tensor(path, w, *q, adapter ? EntityRole::Adapter : EntityRole::Active));
-    const bool exact = adapter || (w.master64().empty() ? w.role() == WeightRole::Vector || w.dtype() == DType::float32 || w.dtype() == DType::float64
-                                                        : w.dtype() == DType::float64);
+    const bool exact = w.master64().empty() ? adapter || w.role() == WeightRole::Vector || w.dtype() == DType::float32 || w.dtype() == DType::float64
+                                            : w.dtype() == DType::float64;
     if (options.keep_master && w.has_master() && !exact && !error) add(packed_tensor(path, w, master_of(w), EntityRole::Master));
   });
   if (error) return tl::make_unexpected(*std::move(error));
