@@ -1,11 +1,8 @@
 #include "trials/language_trial.h"
 
-#include <stdlib.h>
-
-#include <filesystem>
-
 #include "finetune/finetune.h"
 #include "lm/golden.h"
+#include "trials/own_folder.h"
 #include "trials/trial_options.h"
 
 namespace loom {
@@ -61,27 +58,6 @@ void draft_model(Draw& draw, Trial& trial) {
   trial.input = {1};
   trial.options["dtype"] = std::string(name(dtype));
 }
-
-// Goes when the trial ends.
-class OwnFolder {
- public:
-  OwnFolder() = default;
-  ~OwnFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  OwnFolder(const OwnFolder&) = delete;
-  OwnFolder& operator=(const OwnFolder&) = delete;
-  Result<std::string> create() {
-    std::error_code ignored;
-    std::string name = (std::filesystem::temp_directory_path(ignored) / "loom-trial-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return fail(Code::IoError, "{}: no folder can be made", name);
-    return path_ = name;
-  }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // One trial in one way: what it shows becomes a record. Everything random here is a function of the trial's own seed.
 
 #include <deque>
-#include <filesystem>
 #include <limits>
 
 #include "core/nearest.h"
@@ -18,6 +17,7 @@
 #include "training/train_config.h"
 #include "training/trainer.h"
 #include "trials/language_trial.h"
+#include "trials/own_folder.h"
 #include "trials/random_network.h"
 #include "trials/trial_options.h"
 
@@ -71,11 +71,12 @@ class TrialRun {
   void show_digest(std::string name, const Digest& digest) { record_.entries.push_back({std::move(name), digest}); }
   void show_weights(const Network& network, const std::string& when);
   // What the values lead to may be refused, in every way alike; anything else is a fault of the trial or of the engine.
-  Result<bool> is_answer(const Error& error) {
+  Result<void> answer(const Error& error) {
     if (error.code != Code::NonFinite && error.code != Code::Unsupported) return tl::make_unexpected(error);
     show_text(fmt::format("{}: {}", code_name(error.code), error.message), {});
-    return true;
+    return {};
   }
+  Result<void> answer(const Result<void>& done) { return done ? done : answer(done.error()); }
 
   Result<void> stir(Network& network);
   Result<void> forward_calls(const Network& network, std::string_view label, std::size_t calls);
@@ -93,7 +94,7 @@ class TrialRun {
     Network network;
     std::unique_ptr<Trainer> trainer;
   };
-  Result<std::unique_ptr<Training>> resumed(Training& from, const TrainerConfig& config, std::size_t step);
+  Result<std::unique_ptr<Training>> resumed(Training& from, const TrainerConfig& config);
 
   const Trial& trial_;
   const TrialWay way_;
@@ -181,7 +182,7 @@ Result<void> TrialRun::forward_calls(const Network& network, std::string_view la
       PassExtras extras;
       extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call), extras.first_sample = first;
       const auto y = session->forward({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
-      if (!y) return is_answer(y.error()).map([](bool) {});
+      if (!y) return answer(y.error());
       whole.update({static_cast<const std::byte*>(y->data), y->shape.elements() * bytes_of(element_)});
     }
     show_digest(fmt::format("{} {}", label, call), whole.finish());
@@ -201,16 +202,16 @@ Result<void> TrialRun::backward() {
   NetworkSessionOptions options{.threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_option(options_, "mixed"))};
   options.checkpoint_every = number_option(options_, "checkpoint_every");
   const auto session = NetworkSession::create(net, options);
-  if (!session) return is_answer(session.error()).map([](bool) {});
+  if (!session) return answer(session.error());
   for (std::size_t call = 0; call < number_option(options_, "calls", 1); ++call) {
     PassExtras extras;
     extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call);
     const auto y = (*session)->forward(view(inputs(fmt::format("x{}", call)), input_), extras);
-    if (!y) return is_answer(y.error()).map([](bool) {});
+    if (!y) return answer(y.error());
     show(fmt::format("output {}", call), *y);
     const ConstView dy = view(uniform(fmt::format("dy{}", call), y->shape.elements()), y->shape);
     const auto dx = (*session)->backward(dy);
-    if (!dx) return is_answer(dx.error()).map([](bool) {});
+    if (!dx) return answer(dx.error());
     show(fmt::format("input gradient {}", call), *dx);
     net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
       const void* g = (*session)->gradients().of(w);
@@ -221,15 +222,14 @@ Result<void> TrialRun::backward() {
 }
 
 // A new trainer of a network from a file, where the old one stood.
-Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, const TrainerConfig& config, std::size_t step) {
-  std::error_code ignored;
-  const auto folder = std::filesystem::temp_directory_path(ignored);
-  const std::string path = (folder / fmt::format("loom-trial-{:016x}-{}.entity", reinterpret_cast<std::uintptr_t>(this), step)).string();
+Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, const TrainerConfig& config) {
+  OwnFolder folder;
+  LOOM_TRY(const std::string path, folder.create());
+  const std::string file = path + "/checkpoint.entity";
   const Json said = Json::object();
   Journal no_journal;
-  LOOM_TRY_VOID(save_checkpoint(path, *from.trainer, {}, said, no_journal));
-  auto checkpoint = read_checkpoint(path);
-  std::filesystem::remove(path, ignored);
+  LOOM_TRY_VOID(save_checkpoint(file, *from.trainer, {}, said, no_journal));
+  auto checkpoint = read_checkpoint(file);
   if (!checkpoint) return tl::make_unexpected(checkpoint.error());
   auto next = std::make_unique<Training>(Training{std::move(*checkpoint->network), nullptr});
   LOOM_TRY_VOID(next->network.prepare(input_));
@@ -254,14 +254,14 @@ Result<void> TrialRun::train() {
     show_text("refused: " + trainer.error().message, {});
     return {};
   }
-  if (!trainer) return is_answer(trainer.error()).map([](bool) {});
+  if (!trainer) return answer(trainer.error());
   training->trainer = std::move(*trainer);
   const std::string loss = config.trainer.loss.name;
   const auto& heads = config.trainer.loss.heads;
   const bool by_class = loss == "softmax_crossentropy" || loss == "multi_head_softmax_ce";
   for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
     if (step > 0 && step == number_option(options_, "save_after")) {
-      LOOM_TRY(training, resumed(*training, config.trainer, step));
+      LOOM_TRY(training, resumed(*training, config.trainer));
     }
     Samples batch;
     batch.inputs = view(inputs(fmt::format("x{}", step)), input_);
@@ -284,7 +284,7 @@ Result<void> TrialRun::train() {
       break;
     }
     if (!report) {
-      LOOM_TRY_VOID(is_answer(report.error()).map([](bool) {}));
+      LOOM_TRY_VOID(answer(report.error()));
       break;
     }
     record_.in_parts = config.trainer.micro_batch != 0;
@@ -325,7 +325,7 @@ Result<void> TrialRun::morph() {
     if (direct && i + 1 < types.size()) continue;
     LOOM_TRY(const DType type, dtype_from_name(*as_string(types[i])));
     const auto done = net.morph_all(type);  // some types refuse some scales; nothing has changed then
-    if (!done && i + 1 == types.size()) return is_answer(done.error()).map([](bool) {});
+    if (!done && i + 1 == types.size()) return answer(done.error());
   }
   if (flag_option(options_, "trim")) net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
   LOOM_TRY_VOID(net.prepare(input_));
@@ -339,7 +339,7 @@ Result<void> TrialRun::mesh() {
   const std::size_t ticks = number_option(options_, "ticks", 1), back = number_option(options_, "backward"), change = number_option(options_, "change_input_at", 99);
   StepMeshOptions mesh_options{.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, back), .backward = back > 0};
   const auto made = StepMesh::create(net, mesh_options);
-  if (!made) return is_answer(made.error()).map([](bool) {});
+  if (!made) return answer(made.error());
   StepMesh& mesh = **made;
   LOOM_TRY(StepState state, mesh.create_state());
   std::vector<StepState> others;
@@ -360,7 +360,7 @@ Result<void> TrialRun::mesh() {
     std::vector<StepState*> all{&state};
     for (StepState& other : others) all.push_back(&other);
     const auto took = others.empty() ? mesh.step(state, step) : mesh.step(all, step);
-    if (!took) return is_answer(took.error()).map([](bool) {});
+    if (!took) return answer(took.error());
     for (std::size_t cell = 0; cell < net.num_cells(); ++cell)
       if (const auto y = state.output(cell)) show(fmt::format("tick {} cell {}", tick, cell), *y);
     show(fmt::format("gate loss {}", tick), state.gate_loss());
@@ -370,7 +370,7 @@ Result<void> TrialRun::mesh() {
   if (back == 0 || !y) return {};
   const ConstView dy = view(uniform("dy", y->shape.elements()), y->shape);
   const auto ports = mesh.backward(state, dy, back);
-  if (!ports) return is_answer(ports.error()).map([](bool) {});
+  if (!ports) return answer(ports.error());
   for (std::size_t i = 0; i < ports->size(); ++i) show(fmt::format("port gradient {}", i), (*ports)[i]);
   net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     if (const void* g = mesh.gradients().of(w)) show("gradient of " + path, {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
@@ -382,25 +382,25 @@ Result<void> TrialRun::mesh_tween() {
   LOOM_TRY(Network net, network());
   const std::size_t history = number_option(options_, "history");
   const auto made = StepMesh::create(net, {.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, history), .keep_inputs = true});
-  if (!made) return is_answer(made.error()).map([](bool) {});
+  if (!made) return answer(made.error());
   StepMesh& mesh = **made;
   LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
   const auto tween = MeshTween::create(net, mesh, config, {.ticks = history});
-  if (!tween) return is_answer(tween.error()).map([](bool) {});
+  if (!tween) return answer(tween.error());
   LOOM_TRY(StepState state, mesh.create_state());
   LOOM_TRY_VOID(state.set_input(view(inputs("x"), input_)));
   for (std::size_t tick = 0; tick < number_option(options_, "ticks", 1); ++tick) {
     const auto took = mesh.step(state, {.capture = history > 0});
-    if (!took) return is_answer(took.error()).map([](bool) {});
+    if (!took) return answer(took.error());
   }
   for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
     const auto took = mesh.step(state, {.capture = history > 0});
-    if (!took) return is_answer(took.error()).map([](bool) {});
+    if (!took) return answer(took.error());
     const auto y = state.output();
     if (!y) continue;  // no data has come through yet
     show(fmt::format("output {}", step), *y);
     const ConstView t = view(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape);
-    if (const auto moved = (*tween)->step(state, {.values = t}, 0.05); !moved) return is_answer(moved.error()).map([](bool) {});
+    if (const auto moved = (*tween)->step(state, {.values = t}, 0.05); !moved) return answer(moved.error());
     show(fmt::format("gap {}", step), (*tween)->output_gap());
     for (const MeshTweenUse& use : (*tween)->uses()) show(fmt::format("budget {} of {}", step, *use.path), use.budget);
     show_weights(net, fmt::format("step {} ", step));
@@ -452,7 +452,7 @@ Result<void> TrialRun::population() {
     return Fitness{several ? std::vector<double>{-sum, first} : std::vector<double>{-sum}, {sum, first}};
   };
   auto made = Population::create(trial_.data, config, base, input_, workers);
-  if (!made) return is_answer(made.error()).map([](bool) {});
+  if (!made) return answer(made.error());
   Population all = std::move(*made);
   for (std::size_t g = 0; g < number_option(options_, "generations", 1); ++g) {
     if (g == 1 && flag_option(options_, "through_state")) {
@@ -460,7 +460,7 @@ Result<void> TrialRun::population() {
       LOOM_TRY(all, Population::restore(state, trial_.data, config, input_, 0));
     }
     const auto report = all.evolve(fitness, workers);
-    if (!report) return is_answer(report.error()).map([](bool) {});
+    if (!report) return answer(report.error());
     for (std::size_t i = 0; i < report->scores.size(); ++i) show(fmt::format("generation {} score {}", g, i), report->scores[i]);
     show(fmt::format("generation {} species", g), static_cast<double>(report->species));
     for (std::size_t i = 0; i < all.members().size(); ++i)
@@ -491,12 +491,12 @@ Result<TrialRecord> TrialRun::run() {
   else if (trial_.mode == "population")
     done = population();
   else if (trial_.mode == "decoder")
-    done = run_decoder(trial_, options_, way_, record_);
+    done = answer(run_decoder(trial_, options_, way_, record_));
   else if (trial_.mode == "finetune")
-    done = run_finetune(trial_, options_, way_, record_);
+    done = answer(run_finetune(trial_, options_, way_, record_));
   else
     return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
-  if (!done) LOOM_TRY_VOID(is_answer(done.error()).map([](bool) {}));
+  if (!done) return tl::make_unexpected(std::move(done).error());
   return std::move(record_);
 }
 

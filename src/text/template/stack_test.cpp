@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/stack_limit.h"
 #include "support/paths.h"
+#include "support/repeat.h"
 #include "support/small_stack.h"
 #include "text/template/chat_template.h"
 
@@ -16,12 +17,7 @@ namespace loom {
 namespace {
 
 using test::on_small_stack;
-
-std::string times(int n, const std::string& s) {
-  std::string out;
-  for (int k = 0; k < n; ++k) out += s;
-  return out;
-}
+using test::repeat;
 
 Result<std::string> rendered(const std::string& source, const Json& context = Json::object()) {
   LOOM_TRY(const ChatTemplate parsed, ChatTemplate::parse(source));
@@ -49,27 +45,27 @@ TEST(StackLimit, F_01_knows_the_stack_of_its_thread) {
 
 TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
   for (const int n : {5, 30, 60, 99, 400, 700, 5000})
-    for (const std::string& source : {"{{ " + times(n, "(") + "1" + times(n, ")") + " }}",
-                                      "{{ " + times(n, "[") + times(n, "]") + " }}",
-                                      "{{ " + times(n, "-") + "1 }}",
-                                      "{{ " + times(n, "not ") + "1 }}",
-                                      "{{ x" + times(n, ".a") + " }}",
-                                      "{{ 1" + times(n, "|abs") + " }}",
-                                      "{{ 1" + times(n, " if 1 else 2") + " }}",
-                                      "{{ " + times(n, "{1:") + "1" + times(n, "}") + " }}",
-                                      "{{ a" + times(n, "(a") + times(n, ")") + " }}",
-                                      "{{ a" + times(n, "[a") + times(n, "]") + " }}",
-                                      "{{ 'a'" + times(n, "|replace('a', 'a'") + times(n, ")") + " }}",
-                                      "{% set " + times(n, "(") + "a" + times(n, ",)") + " = " + times(n, "(") + "1" + times(n, ",)") + " %}{{ a }}",
-                                      "{% for " + times(n, "(") + "a" + times(n, ",)") + " in [1] %}{% endfor %}",
-                                      "{% filter upper" + times(n, "|upper") + " %}a{% endfilter %}",
-                                      times(n, "{% if 1 %}") + times(n, "{% endif %}"),
-                                      times(n, "{% if 1 %}{% set a = 1 %}{% else %}") + times(n, "{% endif %}"),
-                                      times(n, "{% for a in [1] %}") + times(n, "{% endfor %}"),
-                                      times(n, "{% with a = 1 %}") + times(n, "{% endwith %}"),
-                                      times(n, "{% set a %}") + times(n, "{% endset %}"),
-                                      times(n, "{% macro a() %}{{ a() }}") + times(n, "{% endmacro %}") + "{{ a() }}",
-                                      times(n, "{% filter upper %}") + times(n, "{% endfilter %}")}) {
+    for (const std::string& source : {"{{ " + repeat(n, "(") + "1" + repeat(n, ")") + " }}",
+                                      "{{ " + repeat(n, "[") + repeat(n, "]") + " }}",
+                                      "{{ " + repeat(n, "-") + "1 }}",
+                                      "{{ " + repeat(n, "not ") + "1 }}",
+                                      "{{ x" + repeat(n, ".a") + " }}",
+                                      "{{ 1" + repeat(n, "|abs") + " }}",
+                                      "{{ 1" + repeat(n, " if 1 else 2") + " }}",
+                                      "{{ " + repeat(n, "{1:") + "1" + repeat(n, "}") + " }}",
+                                      "{{ a" + repeat(n, "(a") + repeat(n, ")") + " }}",
+                                      "{{ a" + repeat(n, "[a") + repeat(n, "]") + " }}",
+                                      "{{ 'a'" + repeat(n, "|replace('a', 'a'") + repeat(n, ")") + " }}",
+                                      "{% set " + repeat(n, "(") + "a" + repeat(n, ",)") + " = " + repeat(n, "(") + "1" + repeat(n, ",)") + " %}{{ a }}",
+                                      "{% for " + repeat(n, "(") + "a" + repeat(n, ",)") + " in [1] %}{% endfor %}",
+                                      "{% filter upper" + repeat(n, "|upper") + " %}a{% endfilter %}",
+                                      repeat(n, "{% if 1 %}") + repeat(n, "{% endif %}"),
+                                      repeat(n, "{% if 1 %}{% set a = 1 %}{% else %}") + repeat(n, "{% endif %}"),
+                                      repeat(n, "{% for a in [1] %}") + repeat(n, "{% endfor %}"),
+                                      repeat(n, "{% with a = 1 %}") + repeat(n, "{% endwith %}"),
+                                      repeat(n, "{% set a %}") + repeat(n, "{% endset %}"),
+                                      repeat(n, "{% macro a() %}{{ a() }}") + repeat(n, "{% endmacro %}") + "{{ a() }}",
+                                      repeat(n, "{% filter upper %}") + repeat(n, "{% endfilter %}")}) {
       std::string small;
       on_small_stack([&] { small = outcome(rendered(source)); });
       const std::string large = outcome(rendered(source));
@@ -88,7 +84,7 @@ TEST(SmallStack, X_10_macros_and_loops_that_call_themselves_end_in_an_error) {
   for (const int n : {3, 10, 50, 100, 400, 5000}) {
     std::string calls = macro, loops = loop;
     calls.replace(calls.find("N)"), 1, std::to_string(n));
-    loops.replace(loops.find('N'), 1, n > 45 ? "(x or 1)" : times(n, "[") + "[]" + times(n, "]"));
+    loops.replace(loops.find('N'), 1, n > 45 ? "(x or 1)" : repeat(n, "[") + "[]" + repeat(n, "]"));
     for (const std::string& source : {calls, loops}) {
       std::string small;
       on_small_stack([&] { small = outcome(rendered(source)); });
@@ -124,7 +120,7 @@ TEST(SmallStack, X_10_values_that_hold_values_end_in_an_error) {
       }
     }
     std::string small;
-    const Json deep = parse_json("{\"x\":" + times(std::min(n, 250), "[") + times(std::min(n, 250), "]") + "}").value();
+    const Json deep = parse_json("{\"x\":" + repeat(std::min(n, 250), "[") + repeat(std::min(n, 250), "]") + "}").value();
     on_small_stack([&] { small = outcome(rendered("{{ x | tojson | length }}", deep)); });
     EXPECT_TRUE(small.starts_with("ok ") || small == "limit") << n << ": " << small;
   }

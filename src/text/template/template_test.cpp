@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/file.h"
+#include "support/repeat.h"
 #include "core/sha256.h"
 #include "text/template/chat_template.h"
 #include "support/paths.h"
@@ -285,11 +286,7 @@ TEST(Template, X_10_chains_of_references_are_freed) {
 
 TEST(Template, X_10_deep_nesting_is_an_error) {
   for (const int depth : {50, 500, 50000}) {
-    const auto many = [&](const std::string& s) {
-      std::string out;
-      for (int k = 0; k < depth; ++k) out += s;
-      return out;
-    };
+    const auto many = [&](const std::string& s) { return test::repeat(depth, s); };
     for (const std::string& source : {"{{ " + many("(") + "1" + many(")") + " }}",
                                       "{{ " + many("[") + many("]") + " }}",
                                       "{{ " + many("-") + "1 }}",
