@@ -116,31 +116,11 @@ void set_type(Json& spec, std::string_view type) {
   if (spec.is_object() && spec.contains("type")) spec["dtype"] = std::string(type);
 }
 
-// Adds the lines of one case in one type: the output, then the gradients of input and weights together.
-Result<void> add_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, std::string& table) {
-  const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
-  LOOM_TRY(const Network network, golden_network(c, dtype));
-  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
-  LOOM_TRY(const Shape shape, Shape::create(c.input));
-  const std::vector<float> x = golden_input(c);
-  PassExtras extras;
-  extras.training = c.training, extras.step = 3;
-  LOOM_TRY(const ConstView y, session->forward({x.data(), shape}, extras));
-  table += fmt::format("{} forward{}\t{}\n", c.name, type, digest_of({y.as(), y.shape.elements()}));
-  const std::vector<float> dy = seeded(std::string(c.name) + "/dy", y.shape.elements());
-  LOOM_TRY(const ConstView dx, session->backward({dy.data(), y.shape}));
-  Sha256 hash;
-  hash.update_floats({dx.as(), dx.shape.elements()});
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    if (const auto* g = static_cast<const float*>(session->gradients().of(w))) hash.update_floats({g, w.elements()});
-  });
-  table += fmt::format("{} backward{}\t{}\n", c.name, type, to_hex(hash.finish()));
-  return {};
-}
-
 }  // namespace
 
 std::span<const GoldenLayer> golden_layers() { return cases(); }
+
+std::size_t golden_types(const GoldenLayer& c) { return c.typed ? kNumTypes : 1; }
 
 Result<Network> golden_network(const GoldenLayer& c, DType dtype) {
   LOOM_TRY(Json spec, parse_json(c.spec));
@@ -167,11 +147,35 @@ std::vector<float> golden_input(const GoldenLayer& c) {
   return x;
 }
 
+Result<std::string> layer_golden_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads) {
+  const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
+  LOOM_TRY(const Network network, golden_network(c, dtype));
+  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
+  LOOM_TRY(const Shape shape, Shape::create(c.input));
+  const std::vector<float> x = golden_input(c);
+  PassExtras extras;
+  extras.training = c.training, extras.step = 3;
+  LOOM_TRY(const ConstView y, session->forward({x.data(), shape}, extras));
+  std::string lines = fmt::format("{} forward{}\t{}\n", c.name, type, digest_of({y.as(), y.shape.elements()}));
+  const std::vector<float> dy = seeded(std::string(c.name) + "/dy", y.shape.elements());
+  LOOM_TRY(const ConstView dx, session->backward({dy.data(), y.shape}));
+  Sha256 hash;
+  hash.update_floats({dx.as(), dx.shape.elements()});
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    if (const auto* g = static_cast<const float*>(session->gradients().of(w))) hash.update_floats({g, w.elements()});
+  });
+  lines += fmt::format("{} backward{}\t{}\n", c.name, type, to_hex(hash.finish()));
+  return lines;
+}
+
 Result<std::string> layer_golden_table(Isa isa, int threads) {
   std::string table;
   for (const GoldenLayer& c : cases())
-    for (std::size_t t = 0; t < (c.typed ? kNumTypes : 1); ++t)
-      if (auto added = add_lines(c, static_cast<DType>(t), isa, threads, table); !added) return at(std::string(c.name), std::move(added).error());
+    for (std::size_t t = 0; t < golden_types(c); ++t) {
+      auto lines = layer_golden_lines(c, static_cast<DType>(t), isa, threads);
+      if (!lines) return at(std::string(c.name), std::move(lines).error());
+      table += *lines;
+    }
   return table;
 }
 

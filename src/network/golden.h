@@ -22,11 +22,15 @@ struct GoldenLayer {
 };
 
 std::span<const GoldenLayer> golden_layers();
+// How many types a case is run in, counted from the first.
+std::size_t golden_types(const GoldenLayer& layer);
 // Prepared and initialised: a function of the case and the type alone.
 Result<Network> golden_network(const GoldenLayer& layer, DType dtype);
 std::vector<float> golden_input(const GoldenLayer& layer);
 
-// name TAB digest, one line per case: "cnn2 forward int8", "cnn2 backward float32".
+// name TAB digest, the output, then the gradients of input and weights together: "cnn2 forward int8", "cnn2 backward int8".
+Result<std::string> layer_golden_lines(const GoldenLayer& layer, DType dtype, Isa isa, int threads);
+// The lines of every case in every type.
 Result<std::string> layer_golden_table(Isa isa, int threads);
 
 }  // namespace loom

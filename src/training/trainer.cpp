@@ -174,6 +174,11 @@ Result<void> Trainer::collect_parameters() {
 Result<Samples> Trainer::in_element(const Samples& batch) {
   Samples out = batch;
   if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0) return fail(Code::InvalidArgument, "a batch without inputs");
+  if (batch.inputs.shape.rank() == 1) {  // a number for each sample, or one sample's features
+    LOOM_TRY(const Shape y, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
+    if (y.rank() < 2)
+      return fail(Code::ShapeMismatch, "inputs of shape {} give {}: a batch has an axis of samples before all others", batch.inputs.shape.text(), y.text());
+  }
   if (session().element() == Element::f32) return out;
   const auto widen = [&](ConstView& view, Buffer& memory) -> Result<void> {
     if (view.data == nullptr || view.element == Element::f64) return {};

@@ -110,6 +110,23 @@ TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
   }
 }
 
+// A vector alone is one sample of a forward pass, but no batch: its features are no samples to be divided.
+TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
+  std::vector<TrainerConfig> ways(4);
+  ways[1].shards = 3, ways[2].micro_batch = 2, ways[3].clip_norm = 1;
+  for (const TrainerConfig& config : ways) {
+    Learner run({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}}, Shape::of({2, 4}), config);
+    const std::vector<float> x(4, 0.5f), t = {1, 0};
+    const std::string before = run.everything();
+    for (const Samples& samples : {Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({2})}}, Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({1, 2})}}}) {
+      const auto report = run.trainer->step(samples);
+      ASSERT_FALSE(report) << config.shards << " " << config.micro_batch << " " << config.clip_norm;
+      EXPECT_EQ(report.error().code, Code::ShapeMismatch) << report.error().message;
+    }
+    EXPECT_EQ(run.everything(), before);
+  }
+}
+
 TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {
   Network network = network_of({{"seed", 1}, {"layers", Json::array({dense(4, 3)})}});
   ASSERT_TRUE(network.prepare(Shape::of({2, 4})));

@@ -1,50 +1,122 @@
-// The golden set on machines that the test runner is not built for (AArch64 under qemu, wasm32). The best target must give the whole
-// of tests/determinism/hashes.tsv. Emulated, the weaker ones are slow: they must agree with it on every layer kind in every type,
-// and on every third model.
+// The golden set on machines that the test runner is not built for (AArch64 under qemu, wasm32).
+//
+//   loom_verify                        the best target gives the whole of both tables; the weaker ones, slow when they are emulated, every
+//                                      training, every layer in every type and every third model
+//   loom_verify --sample N FOLDER      every N-th line of FOLDER/hashes.tsv and FOLDER/training.tsv, others on each target
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <cstring>
 
+#include "core/file.h"
+#include "lm/golden.h"
 #include "network/golden.h"
 #include "training/golden.h"
-#include "lm/golden.h"
 
 namespace {
 
 using namespace loom;
 
-// The first line of `table`, which is hashes.tsv, that the target does not give; empty: all agree.
-Result<std::string> first_difference(Isa isa, const std::string& table) {
-  const std::vector<GoldenCase> cases = golden_cases();
-  for (std::size_t i = 0; i < cases.size(); i += 3) {
-    LOOM_TRY(const auto model, golden_model(cases[i]));
-    LOOM_TRY(const std::string digest, golden_digest(model, {.isa = isa, .activations = cases[i].activations}));
-    const std::string line = cases[i].name + "\t" + digest + "\n";
-    if (table.find(line) == table.npos) return line;
-  }
-  LOOM_TRY(std::string layers, layer_golden_table(isa, 1));
-  return table.ends_with(layers) ? std::string() : std::move(layers);
-}
+// How much of the golden set a target runs: one in so many, counted from a place that is another for each target.
+struct Share {
+  std::size_t models = 1, layers = 1, trainings = 1, from = 0;
 
-Result<std::string> verify() {
-  LOOM_TRY(std::string table, golden_table({.isa = best_isa()}));
-  if (digest_of_text(table) != kGoldenDigest) return std::string(name(best_isa())) + ":\n" + table;
-  for (const Isa isa : usable_isas()) {
-    LOOM_TRY(std::string trainings, training_table({.isa = isa}));
-    if (digest_of_text(trainings) != kTrainingDigest) return std::string(name(isa)) + ":\n" + trainings;
+  bool has(std::size_t index, std::size_t one_in) const { return (index + from) % one_in == 0; }
+};
+
+struct Tables {
+  std::string answers, trainings;  // texts of hashes.tsv and training.tsv
+};
+
+// Runs a share of the golden set on one target and holds each line against the tables.
+class Verification {
+ public:
+  Verification(const Tables& tables, Isa isa, const Share& share) : tables_(tables), isa_(isa), share_(share) {}
+
+  // How many lines the target gave; an error names the first that differs.
+  Result<std::size_t> run() {
+    const std::vector<GoldenCase> models = golden_cases();
+    for (std::size_t i = 0; i < models.size(); ++i)
+      if (share_.has(i, share_.models)) LOOM_TRY_VOID(answer(models[i]));
+    std::size_t cell = 0;
+    for (const GoldenLayer& layer : golden_layers())
+      for (std::size_t t = 0; t < golden_types(layer); ++t)
+        if (share_.has(cell++, share_.layers)) {
+          LOOM_TRY(const std::string lines, layer_golden_lines(layer, static_cast<DType>(t), isa_, 1));
+          LOOM_TRY_VOID(compare(lines, tables_.answers));
+        }
+    const std::vector<GoldenTraining>& trainings = golden_trainings();
+    for (std::size_t i = 0; i < trainings.size(); ++i)
+      if (share_.has(i, share_.trainings)) {
+        LOOM_TRY(const std::string digest, training_digest(trainings[i], {.isa = isa_}));
+        LOOM_TRY_VOID(compare(trainings[i].name + "\t" + digest + "\n", tables_.trainings));
+      }
+    return lines_;
   }
+
+ private:
+  Result<void> answer(const GoldenCase& c) {
+    LOOM_TRY(const auto model, golden_model(c));
+    LOOM_TRY(const std::string digest, golden_digest(model, {.isa = isa_, .activations = c.activations}));
+    return compare(c.name + "\t" + digest + "\n", tables_.answers);
+  }
+
+  Result<void> compare(const std::string& lines, const std::string& table) {
+    if (table.find(lines) == table.npos) return fail(Code::CorruptData, "{} differs from the table: {}", name(isa_), lines);
+    lines_ += static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
+    return {};
+  }
+
+  const Tables& tables_;
+  Isa isa_;
+  Share share_;
+  std::size_t lines_ = 0;
+};
+
+Result<std::size_t> verify_whole() {
+  Tables tables;
+  LOOM_TRY(tables.answers, golden_table({.isa = best_isa()}));
+  if (digest_of_text(tables.answers) != kGoldenDigest) return fail(Code::CorruptData, "{}:\n{}", name(best_isa()), tables.answers);
+  LOOM_TRY(tables.trainings, training_table({.isa = best_isa()}));
+  if (digest_of_text(tables.trainings) != kTrainingDigest) return fail(Code::CorruptData, "{}:\n{}", name(best_isa()), tables.trainings);
+  std::size_t lines = static_cast<std::size_t>(std::count(tables.answers.begin(), tables.answers.end(), '\n')) + golden_trainings().size();
   for (const Isa isa : usable_isas())
     if (isa != best_isa()) {
-      LOOM_TRY(const std::string difference, first_difference(isa, table));
-      if (!difference.empty()) return std::string(name(isa)) + ":\n" + difference;
+      LOOM_TRY(const std::size_t same, Verification(tables, isa, {.models = 3}).run());
+      lines += same;
     }
-  return std::string();
+  return lines;
+}
+
+Result<std::size_t> verify_sample(std::size_t one_in, const std::string& folder) {
+  Tables tables;
+  LOOM_TRY(tables.answers, read_text_file(folder + "/hashes.tsv"));
+  LOOM_TRY(tables.trainings, read_text_file(folder + "/training.tsv"));
+  if (digest_of_text(tables.answers) != kGoldenDigest || digest_of_text(tables.trainings) != kTrainingDigest)
+    return fail(Code::CorruptData, "{}: not the tables of this program", folder);
+  std::size_t lines = 0, from = 0;
+  for (const Isa isa : usable_isas()) {
+    LOOM_TRY(const std::size_t same, Verification(tables, isa, {one_in, one_in, one_in, from++}).run());
+    lines += same;
+  }
+  return lines;
 }
 
 }  // namespace
 
-int main() {
-  const auto difference = verify();
-  const bool pass = difference && difference->empty();
-  std::printf("%s  %s\n", pass ? "PASS" : "FAIL", difference ? difference->c_str() : difference.error().message.c_str());
-  return pass ? 0 : 1;
+int main(int argc, char** argv) {
+  std::size_t one_in = 0;
+  const bool sample = argc == 4 && std::strcmp(argv[1], "--sample") == 0 &&
+                      std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), one_in).ec == std::errc{} && one_in > 0;
+  if (argc > 1 && !sample) {
+    std::fprintf(stderr, "usage: loom_verify [--sample N FOLDER]\n");
+    return 2;
+  }
+  const auto lines = sample ? verify_sample(one_in, argv[3]) : verify_whole();
+  if (lines)
+    std::printf("PASS  %zu lines\n", *lines);
+  else
+    std::printf("FAIL  %s\n", lines.error().message.c_str());
+  return lines && *lines > 0 ? 0 : 1;
 }
