@@ -31,6 +31,7 @@ endif()
 function(loom_tests name folder)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_test.cpp)
   if(LOOM_TESTS AND tests)
+    loom_together(tests ${name}_test 4)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${ARGN} loom_test_support)
     target_precompile_headers(${name}_test REUSE_FROM loom_test_support)
@@ -40,7 +41,12 @@ function(loom_tests name folder)
       target_link_libraries(text_test PRIVATE PkgConfig::PCRE2)
     endif()
     add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES PROCESSORS 2)  # threads of their own; some hold times against a bound
+    if(name STREQUAL tests_session)  # holds times of one and two threads against each other
+      set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+    endif()
+    if(name MATCHES "^(training|tests_determinism|tests_cli)$")  # the longest begin first
+      set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
   endif()
   file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_fuzz.cpp)
   if(LOOM_FUZZ)
@@ -55,7 +61,8 @@ function(loom_tests name folder)
 endfunction()
 
 # Replaces the .cpp files of `list` by files that include some of them each. CMake's own unity builds name absolute paths, which keeps
-# checkouts at different places from sharing objects. Files that a system package is for (loom_optional) stay alone.
+# checkouts at different places from sharing objects. Files that a system package is for (loom_optional) stay alone, and those that count
+# allocations.
 function(loom_together list target batch)
   if(NOT LOOM_UNITY)
     return()
@@ -65,8 +72,8 @@ function(loom_together list target batch)
   set(number 0)
   set(text "")
   foreach(source IN LISTS ${list})
-    file(STRINGS ${source} optional REGEX "LOOM_HAVE_" LIMIT_COUNT 1)
-    if(optional)
+    file(STRINGS ${source} alone REGEX "LOOM_HAVE_|void\\* operator new|hostile_test\\.cpp" LIMIT_COUNT 1)
+    if(alone)
       list(APPEND out ${source})
       continue()
     endif()

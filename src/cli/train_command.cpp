@@ -56,7 +56,7 @@ class TrainReporter {
     samples_ += p.samples, ++done_;
     smooth_ = done_ == 1 ? p.loss : 0.95 * smooth_ + 0.05 * p.loss;
     if (p.report->skipped && !common_.quiet) note(p.step, "skipped: " + p.report->why);
-    if (!p.warning.empty() && !common_.quiet) note(p.step, std::string(p.warning));
+    if (!p.warning.empty()) note(p.step, std::string(p.warning));
     const double fraction = static_cast<double>(p.batch) / static_cast<double>(p.batches);
     const double elapsed = seconds_since(start_), share = (static_cast<double>(p.epoch) + fraction) / static_cast<double>(p.epochs);
     const double done = static_cast<double>(done_) / static_cast<double>(p.batches * p.epochs);

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/files.h"
+
 namespace loom {
 namespace {
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+using test::bytes_of;
 
 std::string decoded(std::string_view text) {
   const auto bytes = base64_decode(text);

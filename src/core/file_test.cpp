@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "core/folder.h"
+#include "support/files.h"
 #include "support/leftovers.h"
 
 namespace loom {
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+using test::bytes_of;
 
 class Files : public ::testing::Test {
  protected:

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "core/sha256.h"
+#include "dtypes/quantize.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -37,6 +38,13 @@ inline std::uint64_t splitmix(std::uint64_t seed, std::uint64_t index) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
   z = (z ^ z >> 27) * 0x94D049BB133111EBu;
   return z ^ z >> 31;
+}
+
+// Every granularity of scales.
+inline const std::vector<ScaleSpan>& spans() {
+  static const std::vector<ScaleSpan> all = {{Granularity::Auto},      {Granularity::Tensor},    {Granularity::Row},
+                                             {Granularity::Group, 32}, {Granularity::Group, 64}, {Granularity::Group, 128}};
+  return all;
 }
 
 // SHA-256 of the numbers as little-endian bytes.

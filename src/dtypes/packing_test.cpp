@@ -5,12 +5,6 @@
 namespace loom {
 namespace {
 
-const std::vector<ScaleSpan>& spans() {
-  static const std::vector<ScaleSpan> all = {{Granularity::Auto},      {Granularity::Tensor},    {Granularity::Row},
-                                             {Granularity::Group, 32}, {Granularity::Group, 64}, {Granularity::Group, 128}};
-  return all;
-}
-
 QuantizedMatrix sample(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span = {}) {
   std::vector<float> w(rows * cols);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(splitmix(index(dtype), i) >> 40) * 0x1p-23f - 0.75f;

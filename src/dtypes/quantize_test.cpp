@@ -19,12 +19,6 @@ std::vector<float> normal(std::uint64_t seed, std::size_t n, float size = 1.0f) 
   return w;
 }
 
-const std::vector<ScaleSpan>& spans() {
-  static const std::vector<ScaleSpan> all = {{Granularity::Auto},      {Granularity::Tensor},    {Granularity::Row},
-                                             {Granularity::Group, 32}, {Granularity::Group, 64}, {Granularity::Group, 128}};
-  return all;
-}
-
 std::vector<std::int64_t> codes_of(const QuantizedMatrix& q) {
   std::vector<std::int64_t> codes;
   for (std::size_t i = 0; i < q.rows * q.cols; ++i) codes.push_back(q.code(i));

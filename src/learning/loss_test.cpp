@@ -4,7 +4,7 @@
 
 #include "learning/test_data.h"
 
-namespace loom {
+namespace loom::loss_test {
 namespace {
 
 LossConfig config_of(const Json& json) {
@@ -289,4 +289,4 @@ TEST(Loss, T_10_a_rehearsal_plans_the_scratch) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::loss_test

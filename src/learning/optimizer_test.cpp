@@ -8,7 +8,7 @@
 #include "learning/test_data.h"
 #include "ops/finite.h"
 
-namespace loom {
+namespace loom::optimizer_test {
 namespace {
 
 OptimizerConfig config_of(const Json& json) {
@@ -423,4 +423,4 @@ TEST(Finite, T_04_a_bound_of_magnitudes_holds_and_is_close) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::optimizer_test

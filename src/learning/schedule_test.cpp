@@ -2,7 +2,7 @@
 
 #include "learning/test_data.h"
 
-namespace loom {
+namespace loom::schedule_test {
 namespace {
 
 std::uint64_t count_or(const Json& config, const char* key, std::uint64_t fallback) {
@@ -163,4 +163,4 @@ TEST(Schedule, T_30_hostile_settings_are_errors) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::schedule_test

@@ -5,31 +5,21 @@
 #include <cmath>
 #include <map>
 
-#include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/network.h"
 
-namespace loom {
+namespace loom::adapters_test {
 namespace {
+
+using test::read;
+using test::seeded;
 
 std::string grid(const std::string& layers, int cells = 4, const std::string& more = R"("activations":"float64","default_dtype":"float64",)") {
   return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"seed":5,{}"layers":[{}]}})", cells, more, layers);
 }
 std::string cell(int l, std::string layer) { return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l)); }
 std::string one(const std::string& layer) { return grid(cell(0, layer), 1); }
-
-Network read(const std::string& spec) {
-  auto result = network_from_json(spec);
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
-  return result ? std::move(result->network) : Network::create({}).value();
-}
-
-std::vector<double> seeded(std::string_view name, std::size_t n) {
-  const RandomStream stream{17, RandomDomain::Init, 0, random_site(name)};
-  std::vector<double> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
-  return v;
-}
 
 std::vector<double> run(Network& network, const Shape& shape, const std::vector<double>& x) {
   const auto prepared = network.prepare(shape);
@@ -44,7 +34,7 @@ std::vector<double> run(Network& network, const Shape& shape, const std::vector<
 // Every weight to seeded values by its path, so that halves that begin as zero count.
 void fill(Network& network) {
   network.visit_weights([](const std::string& path, Weight& w, Layer&) {
-    const std::vector<double> v = seeded(path, w.elements());
+    const std::vector<double> v = seeded<double>(path, w.elements());
     ASSERT_TRUE(w.set(std::span<const double>(v)));
   });
 }
@@ -77,13 +67,13 @@ TEST(Adapters, L_140_lora_is_the_sum_of_dense_layers) {
       {"layers.0.parallel_branches.1.sequential_layers.1.weight", half}};
   sum.visit_weights([&](const std::string& path, Weight& w, Layer&) { ASSERT_TRUE(w.set(std::span<const double>(given.at(path)))) << path; });
   const Shape shape = Shape::of({3, 7});
-  EXPECT_EQ(run(lora, shape, seeded("x", 21)), run(sum, shape, seeded("x", 21)));
+  EXPECT_EQ(run(lora, shape, seeded<double>("x", 21)), run(sum, shape, seeded<double>("x", 21)));
 }
 
 TEST(Adapters, L_140_fresh_adapters_change_nothing_and_disabled_ones_never_do) {
   Network plain = read(one(kDense)), lora = read(one(R"({"type":"lora","base_layer":)" + kDense + "}"));
   const Shape shape = Shape::of({3, 7});
-  const std::vector<double> x = seeded("x", 21);
+  const std::vector<double> x = seeded<double>("x", 21);
   lora.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     if (w.role() != WeightRole::Adapter) {
       const std::vector<double> own = values(plain, "layers.0." + w.name());
@@ -119,7 +109,7 @@ TEST(Adapters, L_141_merging_leaves_the_same_function_and_no_adapter) {
     Network network = read(spec);
     fill(network);
     const Shape shape = spec.find("cnn1") != spec.npos ? Shape::of({3, 1, 7}) : Shape::of({3, 7});
-    const std::vector<double> x = seeded("x", 21), before = run(network, shape, x);
+    const std::vector<double> x = seeded<double>("x", 21), before = run(network, shape, x);
     ASSERT_TRUE(network.merge_adapters());
     const std::vector<double> after = run(network, shape, x);
     ASSERT_EQ(before.size(), after.size());
@@ -188,7 +178,7 @@ TEST(Ties, L_102_a_tied_head_is_the_table_and_both_gradients_add_up) {
   std::vector<std::string> names;
   tied.visit_weights([&](const std::string& path, Weight&, Layer&) { names.push_back(path); });
   EXPECT_EQ(names, (std::vector<std::string>{"layers.0.table"}));
-  const std::vector<double> table = seeded("table", 15), ids = {0, 3, 4, 3}, dy = seeded("dy", 20);
+  const std::vector<double> table = seeded<double>("table", 15), ids = {0, 3, 4, 3}, dy = seeded<double>("dy", 20);
   const Shape shape = Shape::of({4});
   for (Network* n : {&tied, &by_address, &apart})
     n->visit_weights([&](const std::string&, Weight& w, Layer&) { ASSERT_TRUE(w.set(std::span<const double>(table))); });
@@ -313,8 +303,8 @@ TEST(Session, V_31_L_110_the_external_skip_gets_its_gradient) {
   const Shape shape = Shape::of({2, 4});
   ASSERT_TRUE(network.prepare(shape));
   const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
-  const std::vector<double> x = seeded("x", 8), dy = seeded("dy", 8);
-  std::vector<double> e = seeded("external", 8), de(8, 2.0);  // added to
+  const std::vector<double> x = seeded<double>("x", 8), dy = seeded<double>("dy", 8);
+  std::vector<double> e = seeded<double>("external", 8), de(8, 2.0);  // added to
   const ConstView external{e.data(), shape, Element::f64};
   PassExtras extras;
   extras.external = &external;
@@ -349,4 +339,4 @@ TEST(Session, V_31_L_110_the_external_skip_gets_its_gradient) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::adapters_test

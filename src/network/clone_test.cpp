@@ -6,7 +6,7 @@
 #include "network/network_session.h"
 #include "network/spec.h"
 
-namespace loom {
+namespace loom::clone_test {
 namespace {
 
 std::vector<std::pair<std::string, std::vector<double>>> values_of(const Network& network) {
@@ -75,4 +75,4 @@ TEST(Clone, ties_links_and_children_come_along) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::clone_test

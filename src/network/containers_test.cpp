@@ -4,12 +4,15 @@
 
 #include <cmath>
 
-#include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/network.h"
 
-namespace loom {
+namespace loom::containers_test {
 namespace {
+
+using test::read;
+using test::seeded;
 
 const std::string kDense = R"({"type":"dense","input_height":5,"output_height":5,"activation":"tanh"})";
 
@@ -20,17 +23,6 @@ std::string grid(std::initializer_list<std::string> layers, int cells, const std
   return fmt::format(
       R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"float64","default_dtype":"float64","seed":7,{}"layers":[{}]}})", cells,
       more, list);
-}
-Network read(const std::string& spec) {
-  auto result = network_from_json(std::string_view(spec));
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
-  return result ? std::move(result->network) : Network::create({}).value();
-}
-std::vector<double> seeded(std::string_view name, std::size_t n) {
-  const RandomStream stream{99, RandomDomain::Init, 0, random_site(std::string(name))};
-  std::vector<double> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
-  return v;
 }
 
 std::vector<double> run(const Network& network, const Shape& shape, const std::vector<double>& x) {
@@ -45,11 +37,11 @@ void check_gradients(Network& network, const Shape& shape, const char* what) {
   SCOPED_TRACE(what);
   const auto prepared = network.prepare(shape);
   ASSERT_TRUE(prepared) << prepared.error().message;
-  std::vector<double> x = seeded("x", shape.elements());
+  std::vector<double> x = seeded<double>("x", shape.elements());
   const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
   ASSERT_TRUE(y) << y.error().message;
-  const std::vector<double> dy = seeded("dy", y->shape.elements());
+  const std::vector<double> dy = seeded<double>("dy", y->shape.elements());
   session->gradients().clear();
   const auto dx = session->backward({dy.data(), y->shape, Element::f64});
   ASSERT_TRUE(dx) << dx.error().message;
@@ -180,7 +172,7 @@ TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
   Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
   const Shape shape = Shape::of({2, 5});
   ASSERT_TRUE(plain.prepare(shape) && twice.prepare(shape));
-  const std::vector<double> x = seeded("x", 10);
+  const std::vector<double> x = seeded<double>("x", 10);
   EXPECT_EQ(run(twice, shape, x), run(plain, shape, run(plain, shape, x)));
 }
 
@@ -209,7 +201,7 @@ TEST(Links, V_31_a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a
   const Shape shape = Shape::of({2, 5});
   check_gradients(network, shape, "skip from a link");
   ASSERT_TRUE(twice.prepare(shape));
-  const std::vector<double> x = seeded("x", 10);
+  const std::vector<double> x = seeded<double>("x", 10);
   std::vector<double> expected = run(twice, shape, x);
   for (double& v : expected) v += v;
   EXPECT_EQ(run(network, shape, x), expected);
@@ -230,7 +222,7 @@ TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
   // A session may give other lengths than the ones that were checked.
   Network lengths = read(grid({cell(0, dense(5, 5)), cell(1, holding(dense(5, 5), 0))}, 2));
   ASSERT_TRUE(lengths.prepare(Shape::of({2, 3, 5})));
-  EXPECT_EQ(run(lengths, Shape::of({1, 7, 5}), seeded("x", 35)).size(), 35u);
+  EXPECT_EQ(run(lengths, Shape::of({1, 7, 5}), seeded<double>("x", 35)).size(), 35u);
   // Shared by a cell that runs before the one whose output is added: alone, and through another link.
   const auto spec = [&](int user) {
     return grid({cell(0, user == 0 ? link_to(3) : kDense), cell(1, kDense), cell(2, user == 2 ? link_to(3) : kDense), cell(3, holding(kDense, 1))}, 4);
@@ -281,7 +273,7 @@ TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
     Network a = read(text), b = read(dump_json(once));
     const Shape shape = Shape::of({2, 5});
     ASSERT_TRUE(a.prepare(shape) && b.prepare(shape)) << text;
-    EXPECT_EQ(run(a, shape, seeded("x", 10)), run(b, shape, seeded("x", 10)));
+    EXPECT_EQ(run(a, shape, seeded<double>("x", 10)), run(b, shape, seeded<double>("x", 10)));
   }
 }
 
@@ -306,7 +298,7 @@ TEST(Network, G_01_V_02_V_03_V_05_V_06_G_04_places_and_pass_through) {
 TEST(Network, G_18_V_39_grafts) {
   Network a = read(grid({cell(0, kDense)}, 1)), b = read(grid({cell(0, kDense)}, 1, R"("name":"other",)"));
   const Shape shape = Shape::of({2, 5});
-  const std::vector<double> x = seeded("x", 10);
+  const std::vector<double> x = seeded<double>("x", 10);
   ASSERT_TRUE(a.prepare(shape) && b.prepare(shape));
   const std::vector<double> fa = run(a, shape, x);
   auto residual = residual_graft(a);
@@ -362,4 +354,4 @@ TEST(Spec, J_25_the_example_of_the_specification_runs) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::containers_test

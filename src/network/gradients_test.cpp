@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "support/network.h"
 
-namespace loom {
+namespace loom::gradients_test {
 namespace {
+
+using test::seeded;
 
 struct GradientCase {
   std::string name, spec;
@@ -21,14 +23,6 @@ struct GradientCase {
   std::size_t ids = 0;    // above 0: the input is integers below this, and its gradient is 0
   bool masked = false;    // a mask of the call that leaves every third entry out
 };
-
-// Values in [-1, 1), a function of the name alone.
-std::vector<double> seeded(const std::string& name, std::size_t n) {
-  const RandomStream stream{20260203, RandomDomain::Init, 0, random_site(name)};
-  std::vector<double> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
-  return v;
-}
 
 class Difference {
  public:
@@ -43,7 +37,7 @@ class Difference {
       ASSERT_TRUE(y) << y.error().message;
       outputs = y->shape.elements();
     }
-    dy_ = seeded(case_.name + "/dy", outputs);
+    dy_ = seeded<double>(case_.name + "/dy", outputs);
     session_->gradients().clear();
     const auto dx = session_->backward({dy_.data(), session_->output_shape(), Element::f64});
     ASSERT_TRUE(dx) << dx.error().message;
@@ -85,7 +79,7 @@ class Difference {
       Encoding encoding;
       encoding.dtype = DType::float64;
       ASSERT_TRUE(w.morph(encoding));
-      std::vector<double> values = seeded(case_.name + "/" + path, w.elements());
+      std::vector<double> values = seeded<double>(case_.name + "/" + path, w.elements());
       for (double& v : values) v *= w.role() == WeightRole::TypedVector ? 0.5 : 0.7;
       ASSERT_TRUE(w.set(std::span<const double>(values)));
     });
@@ -93,7 +87,7 @@ class Difference {
     const auto prepared = network_->prepare(shape_);
     ASSERT_TRUE(prepared) << prepared.error().message;
     session_ = NetworkSession::create(*network_, {1, std::nullopt, true}).value();
-    values_ = seeded(case_.name + "/x", shape_.elements());
+    values_ = seeded<double>(case_.name + "/x", shape_.elements());
     for (double& v : values_) {
       v = case_.ids == 0 ? v * case_.scale : std::floor((v + 1) / 2 * static_cast<double>(case_.ids));
       if (case_.ids == 0 && std::abs(v - std::round(v)) < 0x1p-10) v += 0x1p-7;  // where derivatives jump
@@ -228,8 +222,9 @@ const std::vector<GradientCase>& cases() {
       {"meta gate of activations", meta("gate", "activations", 1), {3, 2, 4}},
       {"meta noise", meta("noise", "input", 2), {6, 4}},
       {"meta noise of activations", meta("noise", "activations", 2), {6, 4}},
+      // Names for which no row's decision lies near 0.5, where the answer jumps.
       {"meta intervention", meta("intervention", "input", 3), {12, 4}},
-      {"meta intervention of activations", meta("intervention", "activations", 4), {12, 4}},
+      {"meta intervention by activations", meta("intervention", "activations", 4), {12, 4}},
       {"meta without effect", R"({"type":"metacognition","meta_observed_layer":{"type":"dense","input_height":4,"output_height":3}})", {3, 4}},
   };
   return all;
@@ -311,4 +306,4 @@ TEST(Gradients, L_12_D_36_a_binary_cell_with_signs_has_the_gradients_of_its_wind
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::gradients_test

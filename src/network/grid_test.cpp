@@ -7,37 +7,29 @@
 #include <map>
 #include <thread>
 
-#include "core/philox.h"
 #include "core/sha256.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/divided.h"
+#include "support/network.h"
 
-namespace loom {
+namespace loom::grid_test {
 namespace {
 
+using test::read;
+using test::seeded;
+
 std::string list_of(const std::string& layers, const std::string& more = "") { return "{" + more + R"("layers":[)" + layers + "]}"; }
-Network read(const std::string& spec) {
-  auto result = network_from_json(spec);
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
-  return result ? std::move(result->network) : Network::create({}).value();
-}
-std::vector<float> seeded(std::string_view name, std::size_t n) {
-  const RandomStream stream{17, RandomDomain::Noise, 0, random_site(name)};
-  std::vector<float> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = 2.0f * stream.uniform(i) - 1.0f;
-  return v;
-}
 // Of an output, the input's gradient and the weights' gradients.
 std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
   EXPECT_TRUE(network.prepare(shape));
   const auto session = NetworkSession::create(network, {threads, isa, true}).value();
-  const std::vector<float> x = seeded("x", shape.elements());
+  const std::vector<float> x = seeded<float>("x", shape.elements());
   const auto y = session->forward({x.data(), shape});
   EXPECT_TRUE(y) << y.error().message;
   Sha256 hash;
   hash.update_floats({y->as<float>(), y->shape.elements()});
-  const std::vector<float> dy = seeded("dy", y->shape.elements());
+  const std::vector<float> dy = seeded<float>("dy", y->shape.elements());
   const auto dx = session->backward({dy.data(), y->shape});
   EXPECT_TRUE(dx);
   hash.update_floats({dx->as<float>(), dx->shape.elements()});
@@ -108,7 +100,7 @@ TEST(Network, V_12_G_20_a_flat_vector_is_refused_where_the_layer_wants_axes) {
     Network network = read(list_of(layer));
     ASSERT_TRUE(network.prepare(shape)) << layer;
     const auto session = NetworkSession::create(network, {.threads = 1}).value();
-    const std::vector<float> x = seeded("x", shape.elements());
+    const std::vector<float> x = seeded<float>("x", shape.elements());
     ASSERT_TRUE(session->forward({x.data(), shape})) << layer;
     for (const Shape& flat : {Shape::of({shape.elements()}), Shape::of({1, shape.elements()})}) {
       const auto y = session->forward({x.data(), flat});
@@ -128,7 +120,7 @@ TEST(Network, G_32_N_11_forwards_of_one_network_side_by_side_are_those_in_a_row)
   const auto run = [&](std::size_t first, std::size_t count, std::vector<std::vector<float>>& to) {
     const auto session = NetworkSession::create(network, {.threads = 1}).value();
     for (std::size_t i = first; i < first + count; ++i) {
-      const std::vector<float> x = seeded(fmt::format("call {}", i), shape.elements());
+      const std::vector<float> x = seeded<float>(fmt::format("call {}", i), shape.elements());
       const auto y = session->forward({x.data(), shape});
       if (y) to[i].assign(y->as<float>(), y->as<float>() + y->shape.elements());
     }
@@ -176,7 +168,7 @@ TEST(LayerNorm, G_43_L_90_noise_round_a_mean_of_ten_thousand) {
                                                std::string_view(kind) == "groupnorm" ? R"(,"num_groups":1)" : "")));
     const Shape shape = is_layer ? Shape::of({1, kWidth}) : Shape::of({1, 1, kWidth});
     ASSERT_TRUE(network.prepare(shape)) << kind;
-    std::vector<float> x = seeded("noise", kWidth);
+    std::vector<float> x = seeded<float>("noise", kWidth);
     for (float& v : x) v = 1e4f + v;
     const auto session = NetworkSession::create(network, {.threads = 1}).value();
     const auto y = session->forward({x.data(), shape}, {.training = true});
@@ -228,7 +220,7 @@ TEST(Parallel, V_38_G_13_backward_runs_no_branch_again) {
     const Shape shape = Shape::of({4, 4});
     ASSERT_TRUE(network.prepare(shape)) << mode;
     const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
-    const std::vector<float> x = seeded("x", 16), dy = seeded("dy", 64);
+    const std::vector<float> x = seeded<float>("x", 16), dy = seeded<float>("dy", 64);
     Counts counts;
     session->watch(&counts);
     const auto y = session->forward({x.data(), shape});
@@ -262,7 +254,7 @@ TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
       SCOPED_TRACE(std::string(c.layer) + type);
       const std::string layer = fmt::format(R"({{{},"input_channels":2,"filters":3,"bias":true,"dtype":"{}")", c.layer, type);
       Network whole = read(list_of(layer + "}", R"("seed":3,)")), part = read(list_of(layer + c.declared + "}", R"("seed":3,)"));
-      const std::vector<float> x = seeded("x", c.input.elements());
+      const std::vector<float> x = seeded<float>("x", c.input.elements());
       ASSERT_TRUE(whole.prepare(c.input) && part.prepare(c.input));
       EXPECT_EQ(whole.shape_after(0).text(), c.whole.text());
       ASSERT_EQ(part.shape_after(0).text(), c.cropped.text());
@@ -270,7 +262,7 @@ TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
       const auto y = a->forward({x.data(), c.input}), z = b->forward({x.data(), c.input});
       ASSERT_TRUE(y && z);
       // dy of the whole output is that of the crop, and 0 elsewhere.
-      const std::vector<float> dz = seeded("dz", c.cropped.elements());
+      const std::vector<float> dz = seeded<float>("dz", c.cropped.elements());
       std::vector<float> dy(c.whole.elements());
       for (std::size_t i = 0; i < c.cropped.elements(); ++i) {
         std::size_t at = 0, rest = i, stride = 1;
@@ -325,4 +317,4 @@ TEST(Network, D_21_one_layer_or_container_to_another_type) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::grid_test

@@ -11,7 +11,7 @@
 #include "ops/all.h"
 #include "support/divided.h"
 
-namespace loom {
+namespace loom::meta_test {
 namespace {
 
 std::string cell(int x, std::string layer) { return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":{},"l":0,)", x)); }
@@ -412,4 +412,4 @@ TEST(Metacognition, L_151_M_12_crowds_ask_once_and_commits_give_the_same_hash_in
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::meta_test

@@ -9,7 +9,7 @@
 #include "network/network_session.h"
 #include "network/spec.h"
 
-namespace loom {
+namespace loom::recurrent_test {
 namespace {
 
 struct Running {
@@ -158,4 +158,4 @@ TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_on
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::recurrent_test

@@ -9,7 +9,7 @@
 #include "network/network_session.h"
 #include "network/spec.h"
 
-namespace loom {
+namespace loom::small_kinds_test {
 namespace {
 
 struct Running {
@@ -152,4 +152,4 @@ TEST(SmallKinds, L_111_shapes_and_settings_that_do_not_fit_are_errors) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::small_kinds_test

@@ -11,9 +11,13 @@
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/divided.h"
+#include "support/network.h"
 
-namespace loom {
+namespace loom::step_mesh_test {
 namespace {
+
+using test::read;
+using test::seeded;
 
 std::string cell(int l, std::string layer) { return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{}{})", l, layer.size() > 2 ? "," : "")); }
 std::string grid(std::initializer_list<std::string> layers, int cells, const std::string& type = "float64") {
@@ -29,20 +33,6 @@ std::string dense(int in, int out, const std::string& more = R"(,"activation":"t
 std::string link(int to, const std::string& mode, const std::string& merge, std::string layer = "{}") {
   return layer.insert(1, fmt::format(R"("is_remote_link":true,"target_l":{},"link_mode":"{}","link_merge":"{}"{})", to, mode, merge,
                                      layer.size() > 2 ? "," : ""));
-}
-
-Network read(const std::string& spec) {
-  auto result = network_from_json(std::string_view(spec));
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
-  return result ? std::move(result->network) : Network::create({}).value();
-}
-
-template <class T>
-std::vector<T> seeded(std::string_view name, std::size_t n) {
-  const RandomStream stream{99, RandomDomain::Init, 0, random_site(std::string(name))};
-  std::vector<T> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(2.0 * static_cast<double>(stream.uniform(i)) - 1.0);
-  return v;
 }
 
 template <class T>
@@ -588,4 +578,4 @@ TEST(StepMesh, M_01_a_crowd_steps_as_each_alone) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::step_mesh_test

@@ -16,7 +16,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace loom {
+namespace loom::math_test {
 namespace {
 
 const MathKernels& best() {
@@ -419,4 +419,4 @@ TEST(Math64, N_3_pow_for_rotary_angles_and_special_values) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::math_test

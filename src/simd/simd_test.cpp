@@ -12,7 +12,7 @@
 #include "simd/lane_probe.h"
 #include "simd/target.h"
 
-namespace loom {
+namespace loom::simd_test {
 namespace {
 
 constexpr std::uint32_t kNan = 0x7fc00000u;
@@ -206,4 +206,4 @@ TEST(Simd, Targets_run_weakest_first) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::simd_test

@@ -5,7 +5,7 @@
 #include "../support/program.h"
 #include "../support/small_model.h"
 
-namespace loom {
+namespace loom::cli_test {
 namespace {
 
 using test::loom;
@@ -612,4 +612,4 @@ TEST_F(Cli, N_13_no_call_touches_the_network) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::cli_test

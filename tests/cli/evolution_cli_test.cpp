@@ -4,7 +4,7 @@
 
 #include "../support/program.h"
 
-namespace loom {
+namespace loom::evolution_cli_test {
 namespace {
 
 using test::loom;
@@ -284,4 +284,4 @@ TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::evolution_cli_test

@@ -9,7 +9,7 @@
 #include "../support/program.h"
 #include "../support/small_model.h"
 
-namespace loom {
+namespace loom::files_cli_test {
 namespace {
 
 using test::leftovers;
@@ -356,4 +356,4 @@ TEST_F(FilesCli, F_03_streams_that_cannot_be_read_or_written_are_told) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::files_cli_test

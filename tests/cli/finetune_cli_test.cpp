@@ -7,7 +7,7 @@
 #include "../support/small_model.h"
 #include "core/run_folder.h"
 
-namespace loom {
+namespace loom::finetune_cli_test {
 namespace {
 
 using test::loom;
@@ -240,4 +240,4 @@ TEST_F(FinetuneCli, T_60_a_full_disk_loses_nothing) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::finetune_cli_test

@@ -9,7 +9,7 @@
 #include "io/npy/npy.h"
 #include "io/safetensors/safetensors.h"
 
-namespace loom {
+namespace loom::language_model_cli_test {
 namespace {
 
 using test::loom;
@@ -138,4 +138,4 @@ TEST(LanguageModelCli, a_broken_template_or_tokenizer_blocks_only_what_needs_it)
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::language_model_cli_test

@@ -6,7 +6,7 @@
 #include "../support/small_model.h"
 #include "../support/terminal.h"
 
-namespace loom {
+namespace loom::terminal_test {
 namespace {
 
 using test::Terminal;
@@ -188,4 +188,4 @@ TEST_F(OnTerminal, a_long_prompt_shows_how_far_it_is) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::terminal_test

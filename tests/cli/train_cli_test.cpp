@@ -9,7 +9,7 @@
 
 #include "../support/program.h"
 
-namespace loom {
+namespace loom::train_cli_test {
 namespace {
 
 using test::loom;
@@ -405,4 +405,4 @@ TEST_F(TrainCli, T_51_watch_fits_the_terminal_and_is_plain_lines_elsewhere) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::train_cli_test

@@ -7,7 +7,7 @@
 #include "../support/program.h"
 #include "../support/small_model.h"
 
-namespace loom {
+namespace loom::usage_test {
 namespace {
 
 using test::loom;
@@ -296,4 +296,4 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::usage_test

@@ -10,7 +10,7 @@
 #include "lm/sampling.h"
 #include "lm/session.h"
 
-namespace loom {
+namespace loom::smollm2_test {
 namespace {
 
 using test::ids_of;
@@ -111,4 +111,4 @@ TEST_P(Smollm2, F_55_logits_and_greedy_tokens_equal_the_reference) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::smollm2_test

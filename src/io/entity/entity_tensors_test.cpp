@@ -7,7 +7,7 @@
 #include "io/hostile_test.h"
 #include "support/paths.h"
 
-namespace loom {
+namespace loom::entity_tensors_test {
 namespace {
 
 std::vector<std::byte> golden() { return bytes_of_file(test::source_path("tests/golden/small.entity")); }
@@ -273,4 +273,4 @@ TEST(EntityTensors, F_31_the_writer_refuses) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::entity_tensors_test

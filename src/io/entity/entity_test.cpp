@@ -10,12 +10,13 @@
 #include "io/entity/entity_reseal.h"
 #include "io/hostile_test.h"
 #include "support/leftovers.h"
+#include "support/files.h"
 #include "support/paths.h"
 
-namespace loom {
+namespace loom::entity_test {
 namespace {
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+using test::bytes_of;
 std::vector<std::byte> golden() { return bytes_of_file(test::source_path("tests/golden/small.entity")); }
 
 // Root, section hashes and gaps: what a careful reader asks for.
@@ -321,4 +322,4 @@ TEST_F(SavedEntity, F_03_a_killed_save_leaves_the_old_file) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::entity_test

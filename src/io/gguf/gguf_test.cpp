@@ -10,7 +10,7 @@
 #include "io/hostile_test.h"
 #include "support/paths.h"
 
-namespace loom {
+namespace loom::gguf_test {
 namespace {
 
 TEST(Gguf, F_41_reads_a_real_model) {
@@ -366,4 +366,4 @@ TEST(Gguf, F_01_many_small_entries_stay_within_memory) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::gguf_test

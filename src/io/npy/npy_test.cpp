@@ -6,7 +6,7 @@
 #include "io/hostile_test.h"
 #include "support/paths.h"
 
-namespace loom {
+namespace loom::npy_test {
 namespace {
 
 struct Case {
@@ -161,4 +161,4 @@ TEST(Npy, F_01_survives_damage) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::npy_test

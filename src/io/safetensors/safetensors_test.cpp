@@ -5,7 +5,7 @@
 #include "io/hostile_test.h"
 #include "support/paths.h"
 
-namespace loom {
+namespace loom::safetensors_test {
 namespace {
 
 struct Kind {
@@ -176,4 +176,4 @@ TEST(Safetensors, WriterRefuses) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::safetensors_test

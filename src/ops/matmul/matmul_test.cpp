@@ -14,7 +14,7 @@
 #include "dtypes/small_float.h"
 #include "ops/all.h"
 
-namespace loom {
+namespace loom::matmul_test {
 namespace {
 
 constexpr DType kFileTypes[] = {DType::q5_0, DType::q5_1, DType::q2_k,  DType::q3_k, DType::q4_k,
@@ -312,4 +312,4 @@ TEST(Matmul, D_11_G_55_resident_bytes) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::matmul_test
