@@ -163,7 +163,7 @@ function(loom_program name folder)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${P_DEPENDS} loom_flags)
   target_compile_options(${name} PRIVATE -Wno-conversion)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # parses flags: seconds of compiling, nothing at run time
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)  # parses flags: half the code, nothing at run time
   target_precompile_headers(${name} PRIVATE <CLI/CLI.hpp> <nlohmann/json.hpp> <fmt/format.h>)
 endfunction()
 

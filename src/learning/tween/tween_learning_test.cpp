@@ -441,6 +441,51 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
     }
 }
 
+// The gradients are finite, their product with the rate is not.
+TEST(Tween, L_07_W_62_an_update_beyond_the_largest_float_is_rolled_back) {
+  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+    SCOPED_TRACE(mode);
+    Network network = network_of({dense(6, 8, "tanh"), dense(8, 4)}, {5, 6});
+    TweenConfig config;
+    config.mode = mode, config.budget_threshold = 0;
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 1e30);
+    const std::string weights = hash_of(network);
+    LOOM_OK(session->forward({x.data(), Shape::of({5, 6})}, at_step(0)));
+    const auto failed = session->step({.values = {t.data(), Shape::of({5, 4})}}, 1e12);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, Code::NonFinite) << failed.error().message;
+    EXPECT_EQ(hash_of(network), weights);
+  }
+}
+
+TEST(Tween, D_36_masters_of_few_values_stay_within_one_and_a_half_of_their_largest_start) {
+  for (const std::string mode : {"chain", "layerwise", "dtp"})
+    for (const std::string dtype : {"binary", "ternary"}) {
+      SCOPED_TRACE(mode + " " + dtype);
+      Network network = network_of({dense(6, 8), dense(8, 4)}, {5, 6}, 1, Element::f32, dtype);
+      TweenConfig config;
+      config.mode = mode, config.budget_threshold = 0;
+      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const auto largest = [&] {
+        std::map<std::string, double> out;
+        network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+          if (w.role() != WeightRole::Matrix) return;
+          for (const float v : w.master()) out[path] = std::max(out[path], std::fabs(static_cast<double>(v)));
+        });
+        return out;
+      };
+      const auto start = largest();
+      ASSERT_EQ(start.size(), 2u);
+      const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 100);
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        LOOM_OK(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
+        LOOM_OK(session->step({.values = {t.data(), Shape::of({5, 4})}}, 1));
+      }
+      for (const auto& [path, value] : largest()) EXPECT_EQ(value, static_cast<double>(static_cast<float>(1.5 * start.at(path)))) << path;
+    }
+}
+
 // G-75: no setting is without effect, read from JSON as a run's config is; recompute_every changes what a step takes, not what it gives.
 TEST(Tween, G_75_every_setting_changes_the_result) {
   struct Outcome {

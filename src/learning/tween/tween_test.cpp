@@ -148,6 +148,31 @@ TEST(Tween, W_20_W_21_W_22_the_target_of_an_input_by_hand) {
     }
 }
 
+// A path is weak up to the threshold itself: sums of |W|, gains of norms.
+TEST(Tween, W_22_a_path_of_exactly_the_threshold_is_weak) {
+  const float above = std::nextafter(0.5f, 1.0f);
+  const std::vector<std::pair<std::string, std::vector<float>>> cells = {
+      {dense(4, 2, "linear", false), {0.25f, -0.25f, 0.25f, above - 0.25f, 0.25f, 0.25f, -0.25f, -0.25f}},
+      {R"({"type":"rmsnorm","input_height":4})", {0.5f, -0.5f, 0.5f, -above}},
+      {R"({"type":"layernorm","input_height":4})", {0.5f, -0.5f, 0.5f, above}}};
+  for (const auto& [cell, values] : cells) {
+    SCOPED_TRACE(cell);
+    Network network = network_of({cell}, {2, 4});
+    network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+      if (!path.ends_with("bias") && !path.ends_with("beta")) LOOM_OK(w.set(std::span<const float>(values)));
+    });
+    TweenConfig config = layerwise();
+    config.weight_threshold = 0.5;
+    const auto session = TweenSession::create(network, config, with(1)).value();
+    const std::vector<float> x = random_values("x", 8);
+    const auto y = session->forward({x.data(), Shape::of({2, 4})});
+    LOOM_OK(y);
+    const std::vector<float> t = random_values("t", y->shape.elements());
+    LOOM_OK(session->backward({.values = {t.data(), y->shape}}));
+    for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(session->input_gap().as()[i] != 0, i % 4 == 3) << i;
+  }
+}
+
 // L-06: e times (f(a + h) - f(a - h)) / 2h, h = 0.5 rms(a).
 TEST(Tween, L_06_secant_slope_of_a_cell_by_hand) {
   for (const std::string activation : {"tanh", "relu", "sign", "silu"}) {
