@@ -145,6 +145,8 @@ struct Pass {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::size_t first_sample = 0;                    // of the batch that these samples are a part of: random streams count from there
+  double share = 1;                                // of the batch that these samples are: gates add as much of their terms to the loss
+  double loss_scale = 1;                           // of dy, and so of all gradients (engine T-70)
   Mixed mixed = Mixed::none;                       // what tensors are rounded to between cells (engine 6.8)
   std::span<RecurrentState> recurrent;             // by state slot; empty: state starts at 0 and is dropped
   std::span<const std::size_t> lengths;            // valid positions of each sample of a sequence; empty: all

@@ -129,8 +129,7 @@ Result<void> Loss::check_call(const LossCall& call) const {
     if (!(w >= 0 && w - w == 0)) return fail(Code::InvalidArgument, "{}: a sample weight is {}, expected 0 or more", name(), w);
   if (!(call.joint_count >= 0 && call.joint_count - call.joint_count == 0))
     return fail(Code::InvalidArgument, "{}: the joint count is {}", name(), call.joint_count);
-  if (!config_.class_weights.empty() && kind_ == Kind::SoftmaxCrossEntropy && config_.class_weights.size() != shape.cols())
-    return fail(Code::ShapeMismatch, "{}: {} class weights for {} classes", name(), config_.class_weights.size(), shape.cols());
+  LOOM_TRY_VOID(check_class_weights(shape));
   if (kind_ == Kind::MultiHead) {
     std::size_t total = 0;  // at most 2^31 each, and no vector is long enough to wrap
     for (const std::size_t size : config_.heads) total += size;
@@ -146,7 +145,14 @@ Result<void> Loss::check_call(const LossCall& call) const {
   return {};
 }
 
+Result<void> Loss::check_class_weights(const Shape& output) const {
+  if (!config_.class_weights.empty() && kind_ == Kind::SoftmaxCrossEntropy && config_.class_weights.size() != output.cols())
+    return fail(Code::ShapeMismatch, "{}: {} class weights for {} classes", name(), config_.class_weights.size(), output.cols());
+  return {};
+}
+
 Result<void> Loss::check_classes(const LossCall& call) const {
+  LOOM_TRY_VOID(check_class_weights(call.output.shape));
   const bool multi = kind_ == Kind::MultiHead;
   if (!multi && kind_ != Kind::SoftmaxCrossEntropy) return fail(Code::InvalidArgument, "{} takes no class targets", name());
   if (call.target.data != nullptr) return fail(Code::InvalidArgument, "{}: targets are given twice", name());

@@ -58,6 +58,8 @@ class Loss {
   // exec.arena; contrastive: f64 [rows, rows + 3 C + 3].
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
 
+  // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a class that it has not.
+  Result<void> check_classes(const LossCall& call) const;
   // What evaluate() divides by when joint_count is 0: a function of the output's shape and the targets, not of values.
   double count(const LossCall& call) const;
   // Whether targets may be classes.
@@ -71,7 +73,7 @@ class Loss {
  private:
   enum class Kind : std::uint8_t { Mse, Mae, Huber, CrossEntropy, SoftmaxCrossEntropy, Bce, BceLogits, KlDiv, Hinge, MultiHead, Cosine, Contrastive };
   Result<void> check_call(const LossCall& call) const;
-  Result<void> check_classes(const LossCall& call) const;
+  Result<void> check_class_weights(const Shape& output) const;
   template <class T>
   double sum(const Exec& exec, const LossCall& call, double divisor) const;
   template <class T>

@@ -61,6 +61,8 @@ class Schedule {
   // Plateau's metric of one validation; a NaN is never better. Other schedules ignore it.
   void observe(double metric);
 
+  // Whether `total` shapes it: linear, polynomial, cosine, one_cycle.
+  bool has_total() const { return kind_ == Kind::Linear || kind_ == Kind::Polynomial || kind_ == Kind::Cosine || kind_ == Kind::OneCycle; }
   const PlateauState& plateau() const { return plateau_; }
   // InvalidConfig unless the rate is finite and not negative.
   Result<void> restore(const PlateauState& state);

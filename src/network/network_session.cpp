@@ -205,6 +205,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
                 element() == Element::f64 ? "f64" : "f32");
   pass_.training = extras.training, pass_.step = extras.step, pass_.first_sample = extras.first_sample;
+  pass_.share = extras.share, pass_.loss_scale = extras.loss_scale;
   pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
   const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape)) &&
                        training_ == pass_.training && masked_ == (pass_.mask != nullptr) && ragged_ == !pass_.lengths.empty();

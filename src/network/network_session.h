@@ -35,6 +35,8 @@ struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
   std::size_t first_sample = 0;          // of a batch that is run in parts
+  double share = 1;                      // of the batch: what gates add to the loss (engine V-37) counts as much
+  double loss_scale = 1;                 // of the dy to come: the gradient of what gates add takes it too
   std::span<const std::size_t> lengths = {};
   const ConstView* external = nullptr;   // stays valid until backward
   const ConstView* mask = nullptr;       // likewise

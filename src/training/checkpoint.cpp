@@ -106,7 +106,8 @@ Json position_json(const RunPosition& p) {
            {"loss_batches", p.loss_batches},
            {"loss_history", std::move(history)},
            {"validations", p.validations},
-           {"bad_validations", p.bad_validations}};
+           {"bad_validations", p.bad_validations},
+           {"cells", p.cells}};
   if (p.best) out["best"] = bits_of(*p.best), out["best_hash"] = p.best_hash;
   if (p.first_validation) out["first_validation"] = bits_of(*p.first_validation);
   return out;
@@ -126,6 +127,9 @@ Result<RunPosition> position_from(const Json& json) {
     LOOM_TRY(const double value, from_bits(&loss));
     p.loss_history.push_back(value);
   }
+  const Json* cells = find(json, "cells");
+  if (cells == nullptr || !cells->is_array()) return fail(Code::CorruptData, "checkpoint: cells are missing");
+  p.cells = *cells;
   if (const Json* best = find(json, "best")) {
     LOOM_TRY(p.best, from_bits(best));
     const Json* hash = find(json, "best_hash");

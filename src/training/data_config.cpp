@@ -83,7 +83,10 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
     read("stride", series.stride, 1, 1 << 20);
     read("scale", series.scale);
   }
-  if (is(Format::Images)) read("channels", images.channels);
+  if (is(Format::Images)) {
+    read("channels", images.channels);
+    read("class_names", images.class_names);
+  }
   if (is(Format::Text)) {
     read("unit", unit);
     read("length", text.length, 1, 1 << 20);
@@ -174,11 +177,24 @@ std::vector<std::uint32_t> first_samples(std::size_t count) {
   return samples;
 }
 
+// Names stand for the same ids as in the training set, whichever come first in the files.
+Json with_classes_of(const DatasetInfo& training, Json held_out) {
+  const Json *format = find(held_out, "format"), *unit = find(held_out, "unit");
+  const std::string* const name = format == nullptr ? nullptr : as_string(*format);
+  if (name == nullptr || training.class_names.empty()) return held_out;
+  const bool characters = unit != nullptr && *unit == "characters", ids = find(held_out, "class_ids") != nullptr;
+  const char* const key = *name == "text" && characters ? "vocabulary" : *name == "images" || (*name == "csv" && !ids) ? "class_names" : nullptr;
+  if (key != nullptr && !held_out.contains(key)) held_out[key] = training.class_names;
+  return held_out;
+}
+
 // A validation set must look like the training set.
 Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held_out) {
   if (!(training.input == held_out.input) || !(training.target == held_out.target) || training.targets != held_out.targets)
     return fail(Code::ShapeMismatch, "data.validation: samples {} -> {}, the training set has {} -> {}", held_out.input.text(), held_out.target.text(),
                 training.input.text(), training.target.text());
+  if (!training.class_names.empty() && !held_out.class_names.empty() && training.class_names != held_out.class_names)
+    return fail(Code::InvalidConfig, "data.validation: its classes are not those of the training set, in their order");
   if (training.targets == TargetKind::classes && held_out.classes > training.classes)
     return fail(Code::OutOfRange, "data.validation: {} classes, the training set has {}", held_out.classes, training.classes);
   return {};
@@ -210,7 +226,7 @@ Result<TrainingData> open_training_data(const Json& config, const std::string& f
   LOOM_TRY(Split parts, split == "last" ? split_last(samples, fraction) : split_shuffled(samples, fraction, seed));
   data.training_samples = std::move(parts.training), data.validation_samples = std::move(parts.validation);
   if (validation != nullptr) {
-    LOOM_TRY(data.held_out, open_dataset(*validation, folder, "data.validation"));
+    LOOM_TRY(data.held_out, open_dataset(with_classes_of(data.training->info(), *validation), folder, "data.validation"));
     LOOM_TRY_VOID(check_held_out(data.training->info(), data.held_out->info()));
     std::size_t count = data.held_out->info().samples, held_limit = 0;
     if (const Json* wanted = find(*validation, "limit")) held_limit = static_cast<std::size_t>(std::max<std::int64_t>(as_int(*wanted).value_or(0), 0));

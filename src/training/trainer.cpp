@@ -125,8 +125,11 @@ Result<void> Trainer::create_workers() {
     LOOM_TRY(workers_.emplace_back().session, NetworkSession::create(*network_, options));
   }
   LOOM_TRY(scratch_, Arena::create(weights_.size() * sizeof(double) + Buffer::kAlignment));
+  if (shards == 1 && config_.micro_batch == 0) return {};
+  const std::string_view parts = shards == 1 ? "micro_batch and accumulate" : "shards";
+  if (session().is_stateful()) return fail(Code::Unsupported, "{}: the network has stateful layers, which would hand states from part to part", parts);
+  if (loss_.name() == "contrastive") return fail(Code::Unsupported, "{}: contrastive holds each sample against all others of the batch", parts);
   if (shards == 1) return {};
-  if (session().is_stateful()) return fail(Code::Unsupported, "shards: the network has stateful layers, which would hand states from shard to shard");
   bool measures = !session().metas().empty();
   network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { measures |= w.role() == WeightRole::Statistic; });
   if (measures) return fail(Code::Unsupported, "shards: the network has layers that measure their whole batch (batchnorm, metacognition)");
@@ -224,10 +227,7 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
 Result<double> Trainer::joint_count(const Samples& batch) {
   LOOM_TRY(const Shape shape, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
   LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, {nullptr, shape, session().element()}));
-  if (loss_.takes_classes() && !batch.classes.empty())
-    for (const std::int32_t c : batch.classes)
-      if (c >= 0 && static_cast<std::size_t>(c) >= shape.cols())
-        return fail(Code::IndexOutOfRange, "class {} in the targets, the output has {}", c, shape.cols());
+  if (!call.classes.empty()) LOOM_TRY_VOID(loss_.check_classes(call));
   return loss_.count(call);
 }
 
@@ -235,6 +235,7 @@ Result<double> Trainer::joint_count(const Samples& batch) {
 Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
+  extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(batch_elements_), extras.loss_scale = state_.loss_scale;
   LOOM_TRY(const ConstView y, worker.session->forward(part.inputs, extras));
   LOOM_TRY(LossCall call, loss_call(worker, part, y));
   LOOM_TRY_VOID(make_room(y.shape.elements() * bytes_of(y.element), worker.dy));
@@ -357,6 +358,7 @@ Result<double> Trainer::run_shards(const Samples& batch, double joint) {
 // Gradients of the mean loss over the batch; the loss itself is the result.
 Result<double> Trainer::gradients(const Samples& batch) {
   session().gradients().clear();
+  batch_elements_ = batch.inputs.shape.elements();
   LOOM_TRY(const double joint, joint_count(batch));
   LOOM_TRY(const double loss, config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint));
   list_gradients();

@@ -173,6 +173,7 @@ class Trainer {
   std::vector<ConstTensor> const_gradients_;
   Buffer wide_inputs_, wide_values_;
   TrainerState state_;
+  std::size_t batch_elements_ = 0;  // of the inputs of the step that runs
   std::uint64_t epoch_ = 0;
 };
 

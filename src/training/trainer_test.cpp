@@ -55,9 +55,9 @@ TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
 
 // What forwards measured and handed on before the batch turned out not to be finite is forgotten.
 TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were) {
-  const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", true}, {"return_sequence", false}};
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
-  for (const bool micro : {false, true}) {
+  for (const bool micro : {false, true}) {  // parts of a batch have no states to hand on
+    const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", !micro}, {"return_sequence", false}};
     TrainerConfig config;
     config.micro_batch = micro ? 16 : 0;
     Learner run({{"seed", 1}, {"layers", {lstm, norm, dense(3, 2)}}}, Shape::of({micro ? std::size_t{16} : 32, 4, 2}), config);
@@ -125,6 +125,74 @@ TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
     }
     EXPECT_EQ(run.everything(), before);
   }
+}
+
+TEST(Trainer, T_71_L_62_T_12_parts_of_a_batch_are_refused_where_they_would_change_the_result) {
+  const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", true}};
+  Network stateful = network_of({{"seed", 1}, {"layers", {lstm}}}), plain = network_of({{"seed", 1}, {"layers", {dense(4, 3)}}});
+  ASSERT_TRUE(stateful.prepare(Shape::of({4, 3, 2})));
+  ASSERT_TRUE(plain.prepare(Shape::of({4, 4})));
+  TrainerConfig config = on_one_thread();
+  EXPECT_TRUE(Trainer::create(stateful, config));
+  config.micro_batch = 2;
+  EXPECT_EQ(Trainer::create(stateful, config).error().code, Code::Unsupported);
+  EXPECT_TRUE(Trainer::create(plain, config));
+  config.loss.name = "contrastive";  // holds each sample against the whole batch
+  EXPECT_EQ(Trainer::create(plain, config).error().code, Code::Unsupported);
+  config.micro_batch = 0, config.shards = 2;
+  EXPECT_EQ(Trainer::create(plain, config).error().code, Code::Unsupported);
+}
+
+// Counts are summed before the loss looks at its call: that must not read beyond what was given.
+TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
+  struct Call {
+    std::size_t weights, classes;
+    std::int32_t first;
+    Code code;
+  };
+  for (const Call& c : {Call{2, 6, 0, Code::ShapeMismatch}, Call{3, 2, 0, Code::ShapeMismatch}, Call{3, 6, -1, Code::IndexOutOfRange}, Call{3, 6, 3, Code::IndexOutOfRange}}) {
+    TrainerConfig config;
+    config.loss.name = "softmax_crossentropy", config.loss.ignore_index = -100, config.loss.class_weights.assign(c.weights, 1.0);
+    Learner run({{"seed", 1}, {"layers", {dense(4, 3)}}}, Shape::of({6, 4}), config);
+    const std::vector<float> x(24, 0.5f);
+    std::vector<std::int32_t> classes(c.classes, 1);
+    classes[0] = c.first;
+    const auto report = run.trainer->step({{x.data(), Shape::of({6, 4})}, classes, {}});
+    ASSERT_FALSE(report) << c.weights << " " << c.classes;
+    EXPECT_EQ(report.error().code, c.code) << report.error().message;
+  }
+}
+
+// What a gate adds to the loss has the same gradient whatever factor keeps f16 from underflow, and in two parts as in one.
+TEST(Trainer, V_37_T_70_the_balance_of_gates_is_scaled_with_the_loss) {
+  const auto moved = [](double weight, Mixed mixed, std::size_t micro) {
+    const Json branch = dense(4, 3);
+    const Json layer{{"type", "parallel"}, {"combine_mode", "filter"}, {"gate_aux_weight", weight}, {"filter_gate", dense(4, 2)}, {"parallel_branches", {branch, branch}}};
+    TrainerConfig config;
+    config.session.mixed = mixed, config.micro_batch = micro, config.schedule.learning_rate = 0.1;
+    Learner run({{"seed", 1}, {"layers", {layer}}}, Shape::of({micro == 0 ? std::size_t{32} : micro, 4}), config);
+    std::vector<float> x, t(96, 0.25f);
+    for (std::size_t i = 0; i < 128; ++i) x.push_back(static_cast<float>(i / 4 % 16 * 5 % 11) / 11 + static_cast<float>(i % 4) / 8);  // two halves alike
+    const auto report = run.trainer->step({{x.data(), Shape::of({32, 4})}, {}, {t.data(), Shape::of({32, 3})}});
+    EXPECT_TRUE(report && !report->skipped);
+    std::vector<float> gate;
+    run.network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+      if (path.find("filter_gate") != path.npos) gate.insert(gate.end(), w.master().begin(), w.master().end());
+    });
+    return std::pair(gate, report->loss);
+  };
+  const auto [none, loss] = moved(0, Mixed::none, 0);
+  const auto [balanced, more] = moved(5, Mixed::none, 0);
+  EXPECT_GT(more, loss + 1);
+  for (const auto& [mixed, micro] : {std::pair(Mixed::f16, std::size_t{0}), std::pair(Mixed::none, std::size_t{16}), std::pair(Mixed::f16, std::size_t{16})}) {
+    const auto [other, value] = moved(5, mixed, micro);
+    EXPECT_NEAR(value, more, 2e-3 * more);
+    ASSERT_EQ(other.size(), none.size());
+    for (std::size_t i = 0; i < none.size(); ++i) EXPECT_NEAR(other[i] - none[i], balanced[i] - none[i], 3e-3) << i;
+  }
+  double largest = 0;
+  for (std::size_t i = 0; i < none.size(); ++i) largest = std::max(largest, std::fabs(static_cast<double>(balanced[i] - none[i])));
+  EXPECT_GT(largest, 0.03);
 }
 
 TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {

@@ -107,8 +107,11 @@ Result<void> TrainingRun::open_network() {
 
 Result<void> TrainingRun::open_checkpoint() {
   LOOM_TRY(checkpoint_, read_checkpoint(file("checkpoint.entity")));
-  constexpr std::string_view kChangeable[] = {"epochs"};
-  LOOM_TRY_VOID(check_identity(file("checkpoint.entity"), *checkpoint_, identity_, kChangeable));
+  // More epochs are more of the same, unless the rates are spread over all of them.
+  LOOM_TRY(const Schedule schedule, Schedule::create(config_.trainer.schedule));
+  std::vector<std::string_view> changeable;
+  if (!schedule.has_total() || config_.schedule_total_given) changeable.push_back("epochs");
+  LOOM_TRY_VOID(check_identity(file("checkpoint.entity"), *checkpoint_, identity_, changeable));
   if (!checkpoint_->network) return fail(Code::CorruptData, "{}: no network in it", file("checkpoint.entity"));
   network_ = std::make_unique<Network>(std::move(*checkpoint_->network));
   return {};
@@ -125,10 +128,10 @@ Result<void> TrainingRun::check_output() {
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
     return {};
   }
-  if (config_.trainer.loss.ignore_index || loss == "multi_head_softmax_ce") return {};
+  if (loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());
-  if (output.cols() < data.classes)
+  if (!config_.trainer.loss.ignore_index && output.cols() < data.classes)
     return fail(Code::ShapeMismatch, "{}: {} classes, the network's output {} tells {} apart", data.source, data.classes, output.text(), output.cols());
   return {};
 }
@@ -144,7 +147,7 @@ Result<void> TrainingRun::start_trainer() {
   if (batches_->batches() == 0) return fail(Code::InvalidConfig, "{}: {} samples make no batch of {}", about.source, data_.training_samples.size(), batches.batch_size);
   if (data_.validates()) {
     BatchConfig whole;
-    whole.batch_size = config_.batch_size;
+    whole.batch_size = config_.batch_size, whole.augment = data_.augment.window();
     LOOM_TRY(validation_, Batches::create(data_.validation_set(), data_.validation_samples, whole, data_.normalisation));
   }
   // A network that names its input takes samples of as many elements.
@@ -265,10 +268,11 @@ Result<TrainResult> TrainingRun::train(const Callback& callback) {
   LOOM_TRY_VOID(begin_journal());
   begin_timings();
   TrainResult result;
-  result.stop_reason = "finished";
+  const bool stopped_before = position_.bad_validations > config_.early_stop.patience;  // a checkpoint of that epoch, before or after the end
+  result.stop_reason = stopped_before ? "early_stop" : "finished";
   LOOM_TRY(Continue going, tell(callback, {.event = TrainEvent::TrainBegin}));
   if (!resumed_ && !options_.out.empty()) LOOM_TRY_VOID(save_state());
-  while (going == Continue::yes && position_.epoch < config_.epochs) {
+  while (going == Continue::yes && position_.epoch < config_.epochs && !stopped_before) {
     const auto epoch_begun = Clock::now();
     const std::uint64_t before = position_.epoch;
     LOOM_TRY(going, epoch(callback, result));
@@ -335,12 +339,8 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   position_.loss_history.push_back(loss);
   Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
   line["loss"] = number_or_null(loss);
-  if (const auto uses = trainer_->tween_uses(); !uses.empty()) {  // of the last step: where targets die shows here
-    Json cells = Json::array();
-    for (const TweenUse& use : uses)
-      cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
-    LOOM_TRY_VOID(journal_.write({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", std::move(cells)}}));
-  }
+  describe_cells();
+  if (!position_.cells.empty()) LOOM_TRY_VOID(journal_.write({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", position_.cells}}));
   bool early = false;
   std::optional<Metrics> metrics;
   if (validation_) {
@@ -363,6 +363,15 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   }
   if (early) result.stop_reason = "early_stop";
   return early ? Continue::stop : going;
+}
+
+// Where targets die shows in the last step of an epoch, which may have run before a resume.
+void TrainingRun::describe_cells() {
+  const auto uses = trainer_->tween_uses();
+  if (uses.empty()) return;
+  position_.cells = Json::array();
+  for (const TweenUse& use : uses)
+    position_.cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
 }
 
 Result<Metrics> TrainingRun::validate() {
@@ -401,6 +410,7 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
 }
 
 Result<void> TrainingRun::save_state() {
+  describe_cells();
   return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_); });
 }
 

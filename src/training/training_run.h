@@ -99,6 +99,7 @@ class TrainingRun {
   Result<Continue> end_epoch(const Callback& callback, TrainResult& result);
   Result<Metrics> validate();
   Result<bool> stops_early(const Metrics& metrics);
+  void describe_cells();
   Result<void> save_state();
   Result<void> finish(TrainResult& result);
   Result<void> restore_best();

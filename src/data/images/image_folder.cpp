@@ -69,24 +69,26 @@ Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, co
   if (options.channels != 0 && options.channels != 1 && options.channels != 3)
     return fail(Code::InvalidConfig, "{}: {} channels, expected 1, 3 or 0 (as the first image has)", folder, options.channels);
   DatasetInfo about;
-  about.source = folder;
+  about.source = folder, about.class_names = options.class_names;
   std::vector<File> files;
   Sha256 hash;
   LOOM_TRY(const auto entries, names_in(folder));
   for (const std::string& name : entries) {
     const std::string below = folder + "/" + name;
     if (!is_directory(below)) continue;
-    LOOM_TRY(const auto images, names_in(below));
+    LOOM_TRY(auto images, names_in(below));
+    std::erase_if(images, [](const std::string& image) { return !is_image_name(image); });
+    if (options.class_names.empty()) about.class_names.push_back(name);
+    const auto known = std::ranges::find(about.class_names, name);
+    if (known == about.class_names.end() && !images.empty()) return fail(Code::UnknownName, "{}: no class of that name", below);
     for (const std::string& image : images) {
-      if (!is_image_name(image)) continue;
       if (files.size() == kMaxSamples) return fail(Code::LimitExceeded, "{}: more than {} images", folder, kMaxSamples);
-      files.push_back({below + "/" + image, static_cast<std::int32_t>(about.class_names.size())});
+      files.push_back({below + "/" + image, static_cast<std::int32_t>(known - about.class_names.begin())});
       LOOM_TRY(const auto file, MappedFile::open(files.back().path));
       const std::string relative = name + "/" + image;
       hash.update(std::as_bytes(std::span(relative.c_str(), relative.size() + 1)));
       hash.update(file->bytes());
     }
-    about.class_names.push_back(name);
   }
   if (files.empty()) return fail(Code::ShapeMismatch, "{}: no PNG or JPEG files in subfolders, one per class", folder);
   LOOM_TRY(const Image first, read_image(files[0].path));

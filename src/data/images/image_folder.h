@@ -7,10 +7,11 @@
 namespace loom {
 
 struct ImageFolderOptions {
-  std::size_t channels = 0;  // 1 or 3; 0: as the first image has
+  std::size_t channels = 0;                   // 1 or 3; 0: as the first image has
+  std::vector<std::string> class_names = {};  // given: ids in this order, other subfolders are errors
 };
 
-// NotFound, IoError; InvalidConfig for other channels; ShapeMismatch without classes or images. The SHA-256 covers, per image in order: its
+// NotFound, IoError; InvalidConfig for other channels; UnknownName for a subfolder with images that is no given class; ShapeMismatch without classes or images. The SHA-256 covers, per image in order: its
 // path below the folder, a zero byte, its bytes. Only the first image is decoded here; reading names the file that is bad or has another size.
 Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, const ImageFolderOptions& options = {});
 

@@ -40,8 +40,9 @@ void augment_pixels(const AugmentConfig& config, const SampleKey& key, const Sha
   const std::int64_t channels = rank == 3 ? static_cast<std::int64_t>(input[0]) : 1, shift = config.shift, padding = config.padding;
   const bool mirror = config.flip_horizontal && draw(0, 2) == 1, turn = config.flip_vertical && draw(1, 2) == 1;
   // Pixel (y, x) of the output comes from (y + top, x + left) of the flipped image.
-  const std::int64_t top = draw(4, in_height + 2 * padding - height + 1) - padding - (draw(2, 2 * shift + 1) - shift);
-  const std::int64_t left = draw(5, in_width + 2 * padding - width + 1) - padding - (draw(3, 2 * shift + 1) - shift);
+  const auto first = [&](std::uint64_t which, std::int64_t places) { return (config.centred ? (places - 1) / 2 : draw(which, places)) - padding; };
+  const std::int64_t top = first(4, in_height + 2 * padding - height + 1) - (draw(2, 2 * shift + 1) - shift);
+  const std::int64_t left = first(5, in_width + 2 * padding - width + 1) - (draw(3, 2 * shift + 1) - shift);
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t y = 0; y < height; ++y)
       for (std::int64_t x = 0; x < width; ++x) {

@@ -14,9 +14,12 @@ struct AugmentConfig {
   std::uint32_t shift = 0;                              // by -shift to shift pixels on either axis; what comes in is 0
   std::uint32_t crop_height = 0, crop_width = 0;        // a window of the image with `padding` zeros on each side; 0: as the image
   std::uint32_t padding = 0;
+  bool centred = false;  // the window lies in the middle, rounded up and left, whatever is drawn
   float noise = 0;  // standard deviation of normal noise; for inputs of any shape, added after the normalisation
 
   bool moves_pixels() const { return flip_horizontal || flip_vertical || shift != 0 || crop_height != 0 || crop_width != 0 || padding != 0; }
+  // The same window of every image, for samples that nothing is learnt from: of the shape that the changed copies have.
+  AugmentConfig window() const { return {.crop_height = crop_height, .crop_width = crop_width, .padding = padding, .centred = true}; }
   // What a sample of `input` becomes. ShapeMismatch for inputs that are no images; InvalidConfig for a crop larger than the padded image, a padding or
   // shift beyond 2^20, or noise that is negative or not finite.
   Result<Shape> output_shape(const Shape& input) const;

@@ -256,7 +256,7 @@ void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& 
   }
   const Tensor p = exec.arena.tensor(logits.rows, n, x.element);
   gate_weights(exec, rule(exec), logits, p);
-  if (config_.gate_aux_weight > 0 && pass.gate_loss != nullptr) *pass.gate_loss += gate_balance(exec, rule(exec), config_.gate_aux_weight, logits, p);
+  if (config_.gate_aux_weight > 0 && pass.gate_loss != nullptr) *pass.gate_loss += pass.share * gate_balance(exec, rule(exec), config_.gate_aux_weight, logits, p);
   const void** outputs = exec.arena.take<const void*>(n);
   for (std::size_t i = 0; i < n && !exec.status; ++i) {
     const View out{is_enabled(i) ? exec.arena.view(y.shape, y.element).data : nullptr, y.shape, y.element};
@@ -330,7 +330,7 @@ void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView&
     branch_backward(exec, pass, *branches_[i], d, dx, is_first);
   }
   if (exec.status) return;
-  if (config_.gate_aux_weight > 0) gate_balance_backward(exec, rule(exec), config_.gate_aux_weight, logits, q);
+  if (config_.gate_aux_weight > 0) gate_balance_backward(exec, rule(exec), config_.gate_aux_weight * pass.share * pass.loss_scale, logits, q);
   gate_weights_backward(exec, rule(exec), logits, p, q, q);
   View dz = q;
   if (logits.shape.rows() != z.shape.rows()) {
