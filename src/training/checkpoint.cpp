@@ -128,8 +128,8 @@ Result<RunPosition> position_from(const Json& json) {
     p.loss_history.push_back(value);
   }
   const Json* cells = find(json, "cells");
-  if (cells == nullptr || !cells->is_array()) return fail(Code::CorruptData, "checkpoint: cells are missing");
-  p.cells = *cells;
+  if (cells == nullptr || as_string(*cells) == nullptr) return fail(Code::CorruptData, "checkpoint: cells are missing");
+  p.cells = *as_string(*cells);
   if (const Json* best = find(json, "best")) {
     LOOM_TRY(p.best, from_bits(best));
     const Json* hash = find(json, "best_hash");

@@ -23,7 +23,7 @@ struct RunPosition {
   std::uint64_t validations = 0, bad_validations = 0;
   std::optional<double> best;       // of early stopping
   std::string best_hash;            // of the weights in best.entity
-  Json cells = Json::array();       // by tween: what the journal says of each cell after the last step
+  std::string cells;                // by tween: what the journal says of each cell after the last step, as the text that it has there
   std::optional<double> first_validation;  // loss before the first step, where it was measured
 };
 

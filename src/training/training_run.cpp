@@ -340,7 +340,10 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
   line["loss"] = number_or_null(loss);
   describe_cells();
-  if (!position_.cells.empty()) LOOM_TRY_VOID(journal_.write({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", position_.cells}}));
+  if (!position_.cells.empty()) {
+    LOOM_TRY(Json cells, parse_json(position_.cells));
+    LOOM_TRY_VOID(journal_.write({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", std::move(cells)}}));
+  }
   bool early = false;
   std::optional<Metrics> metrics;
   if (validation_) {
@@ -369,9 +372,10 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
 void TrainingRun::describe_cells() {
   const auto uses = trainer_->tween_uses();
   if (uses.empty()) return;
-  position_.cells = Json::array();
+  Json cells = Json::array();
   for (const TweenUse& use : uses)
-    position_.cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
+    cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
+  position_.cells = dump_json(cells);
 }
 
 Result<Metrics> TrainingRun::validate() {

@@ -29,6 +29,14 @@ TEST(Images, F_01_folders_give_what_pillow_reads) {
   }
 }
 
+TEST(Images, T_42_given_classes_decide_the_ids) {
+  const auto set = open_image_folder(golden_data("folder"), {.class_names = {"b", "c", "a"}});
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ((*set)->info().classes, 3u);
+  EXPECT_EQ(read_all(**set)->labels, (std::vector<std::int32_t>{2, 2, 2, 0, 0, 0}));
+  expect_error(open_image_folder(golden_data("folder"), {.class_names = {"a"}}), Code::UnknownName, {"folder/b", "no class"});
+}
+
 TEST(Images, F_01_errors_name_the_file) {
   expect_error(open_image_folder(golden_data("missing")), Code::NotFound, {"missing"});
   expect_error(open_image_folder(golden_data("folder/a")), Code::ShapeMismatch, {"folder/a", "one per class"});
