@@ -100,7 +100,7 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
   if (!finite(loss) || !finite(dot(g, g))) return fail(Code::NonFinite, "lbfgs: the loss is {} and its gradient's square {}", loss, dot(g, g));
   std::vector<double> move = direction(g);
   double slope = dot(g, move);
-  if (!(slope < 0)) {  // a history that leads uphill is of no use
+  if (!(slope < 0 && finite(dot(move, move)))) {  // a history that leads uphill, or out of all bounds, is of no use
     pairs_.clear();
     move = direction(g);
     slope = dot(g, move);

@@ -281,6 +281,11 @@ void NetworkSession::reset() {
     states_[slot].continues = false;
     if (Buffer& memory = state_memory_[slot]; memory.size() != 0) std::memset(memory.data(), 0, memory.size());
   }
+  for (MetaState& meta : metas_) {
+    MetaState fresh;
+    fresh.site = meta.site, fresh.planned = meta.planned;
+    meta = fresh;
+  }
 }
 
 Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_external) {

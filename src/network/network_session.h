@@ -67,7 +67,7 @@ class NetworkSession {
   Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
   // Whether a layer is `stateful`: the order of calls then counts.
   bool is_stateful() const { return std::ranges::any_of(network_->state_needs(), &StateNeeds::stateful); }
-  // Every state to 0.
+  // Every state to 0; metacognition layers remember nothing.
   void reset();
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
   void carry_states();

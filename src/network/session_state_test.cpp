@@ -50,6 +50,7 @@ TEST(SessionState, L_62_T_60_what_one_session_carries_another_goes_on_with) {
   EXPECT_EQ(std::ranges::max(other.session->metas(), {}, &MetaState::calls).calls, 3u);
   // Nothing begins anew; where nothing is stateful nothing is carried.
   ASSERT_TRUE(other.session->carry({}));
+  EXPECT_EQ(std::ranges::max(other.session->metas(), {}, &MetaState::calls).calls, 0u);
   Caller plain(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":3}]})");
   plain.call(1);
   EXPECT_TRUE(plain.session->carried().empty());

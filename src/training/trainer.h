@@ -77,9 +77,9 @@ class Trainer {
   template <class F>
   Result<void> aside(F&& measure) {
     const std::vector<std::byte> before = session().carried();
-    if (!before.empty()) session().reset();
+    session().reset();
     LOOM_TRY_VOID(measure());
-    return before.empty() ? Result<void>() : session().carry(before);
+    return session().carry(before);
   }
 
   // The rate of the coming step.
