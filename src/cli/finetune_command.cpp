@@ -109,10 +109,11 @@ Result<int> run(FinetuneOptions& o) {
   record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   const std::string journal = record.folder + "/journal.jsonl";
   o.sources.dtype = o.common.dtype;
+  LOOM_TRY_VOID(check_folder(o.out, record.start, kAdapterRun));
   if (is_directory(record.folder)) {  // before the model is read, and until the adapter is written
-    LOOM_TRY(record.lock, FolderLock::take(record.folder));
-    LOOM_TRY(const bool resumes, goes_on(record.folder, record.start, "journal.jsonl", "checkpoint.entity", 2));
-    if (resumes || (o.resume && has_line(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
+    LOOM_TRY(RunFolder taken, take_folder(record.folder, record.start, kFinetuningRun));
+    record.lock = std::move(taken.lock);
+    if (taken.resumes || (o.resume && has_line(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
   }
   if (o.sources.model.empty() || o.sources.text.empty())
     return fail(Code::InvalidArgument, "MODEL and --text are expected{}", o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");

@@ -79,7 +79,7 @@ struct RunOptions {
 };
 
 Result<int> run_network(const RunOptions& o) {
-  if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::json_list, o.overwrite));
+  if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
   if (o.input.empty() && !o.common.quiet)

@@ -5,7 +5,7 @@
 
 namespace loom::cli {
 
-enum class OutputKind { entity, gguf, svg, html, npy, json_list, network };
+enum class OutputKind { model, gguf, svg, html, npy, tensor, network };
 
 // --overwrite.
 void add_overwrite(CLI::App& app, bool& overwrite);

@@ -115,7 +115,7 @@ class Finetuning {
       if (!record_.lock) {
         LOOM_TRY(lock_, FolderLock::take(record_.folder));
       }
-      LOOM_TRY(resumed_, goes_on(record_.folder, record_.start, "journal.jsonl", "checkpoint.entity", 2));
+      LOOM_TRY(resumed_, goes_on(record_.folder, record_.start, kFinetuningRun));
     }
     std::optional<Checkpoint> checkpoint;
     if (resumed_) {
@@ -151,7 +151,7 @@ class Finetuning {
   Result<void> begin() {
     if (record_.on_journal) journal_.watch(record_.on_journal);
     if (recorded() && !resumed_) {
-      LOOM_TRY_VOID(remove_files(record_.folder, {"checkpoint.entity"}));
+      LOOM_TRY_VOID(remove_older(record_.folder, kFinetuningRun));
       LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
     }
     result_.validation_before = position_.first_validation.value_or(0);
