@@ -17,7 +17,7 @@ struct ConvertOptions {
 
 Result<int> run_convert(const ConvertOptions& o) {
   if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite));
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
   ModelEntityOptions options;
   options.threads = o.common.threads;
   if (!o.common.dtype.empty()) {

@@ -1,5 +1,7 @@
 #include "cli/output_file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "core/file.h"
@@ -43,12 +45,19 @@ constexpr Kind kKinds[] = {
     {OutputKind::network, "network", holds_network},
 };
 
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat x{}, y{};
+  return ::stat(a.c_str(), &x) == 0 && ::stat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 }  // namespace
 
-void add_overwrite(CLI::App& app, bool& overwrite) { app.add_flag("--overwrite", overwrite, "Replace a file of another kind too"); }
+void add_overwrite(CLI::App& app, bool& overwrite) { app.add_flag("--overwrite", overwrite, "Replace a file of another kind, or what is read, too"); }
 
-Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite) {
+Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite, std::initializer_list<std::string_view> inputs) {
   if (overwrite || !is_file(path)) return {};
+  for (const std::string_view input : inputs)
+    if (is_same_file(path, std::string(input))) return fail(Code::InvalidArgument, "{}: is what is read; not overwritten without --overwrite", path);
   const Kind& wanted = *std::ranges::find(kKinds, kind, &Kind::kind);
   LOOM_TRY(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return {};

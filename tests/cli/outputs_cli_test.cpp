@@ -135,5 +135,24 @@ TEST_F(OutputsCli, F_03_a_language_model_a_network_and_a_checkpoint_are_kinds_of
   }
 }
 
+TEST_F(OutputsCli, F_03_what_is_read_is_not_replaced_by_any_name) {
+  ASSERT_TRUE(test::write_small_model(file("m.gguf")));
+  expect_done({"convert", file("m.gguf"), file("m.entity"), "-q"});
+  write_all(file("x.json"), "[[0.5,1]]");
+  for (const char* name : {"m.gguf", "m.entity", "net.json", "x.json"}) {
+    std::filesystem::create_hard_link(file(name), file(std::string("hard.") + name));
+    std::filesystem::create_symlink(name, file(std::string("soft.") + name));
+  }
+  for (const std::string way : {"", "./", "hard.", "soft."}) {
+    expect_refused({"quantize", file("m.gguf"), file(way + "m.gguf"), "--dtype", "q8_0"}, way + "m.gguf");
+    expect_refused({"convert", file("m.entity"), file(way + "m.entity")}, way + "m.entity");
+    expect_refused({"morph", file("net.json"), file(way + "net.json"), "--dtype", "int8"}, way + "net.json");
+    expect_refused({"run", file("net.json"), "-i", file("x.json"), "-o", file(way + "x.json")}, way + "x.json");
+  }
+  expect_done({"quantize", file("m.gguf"), file("m.gguf"), "--dtype", "q8_0", "-q", "--overwrite"});
+  expect_done({"convert", file("m.entity"), file("m.entity"), "-q", "--overwrite"});
+  expect_done({"morph", file("net.json"), file("net.json"), "--dtype", "int8", "-q", "--overwrite"});
+}
+
 }  // namespace
 }  // namespace loom::outputs_cli_test
