@@ -27,6 +27,10 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
+  add_model_dtype(app, options);
+}
+
+void add_model_dtype(CLI::App& app, CommonOptions& options) {
   app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
       ->check(dtype_name());
 }
@@ -40,6 +44,15 @@ CLI::Validator whole_number() {
     return fmt::format("{} is no whole number from 0 to {}", text, kLargest);
   };
   return CLI::Validator(check, "", "whole number");
+}
+
+CLI::Validator number_within(double low, double high) {
+  const auto check = [low, high](std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return {};
+    return fmt::format("{} is no number from {} to {}", text, low, high);
+  };
+  return CLI::Validator(check, "", "number");
 }
 
 CLI::Validator isa_name() {

@@ -27,14 +27,18 @@ struct CommonOptions {
   bool json = false;
 };
 
-// Adds -t, --isa, --quiet and, for commands that run a model, --ctx and --dtype.
+// Adds -t, --isa, --quiet and, for commands that run a model, --activations, --ctx, --adapter and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
+// --dtype of commands that read a language model's weights.
+void add_model_dtype(CLI::App& app, CommonOptions& options);
 
 // --max-memory: what the weights that a spec asks for, and one call, may take.
 void add_max_memory(CLI::App& app, CommonOptions& options);
 
 // Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
 CLI::Validator whole_number();
+// Neither NaN nor outside low to high.
+CLI::Validator number_within(double low, double high);
 
 // Names that are typed: what is no name of its kind is wrong usage, where in a file it is a bad file.
 CLI::Validator isa_name();

@@ -17,7 +17,7 @@ struct ConvertOptions {
 
 Result<int> run_convert(const ConvertOptions& o) {
   if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  LOOM_TRY_VOID(check_output(o.output, OutputKind::entity, o.overwrite));
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
   ModelEntityOptions options;
   options.threads = o.common.threads;
   if (!o.common.dtype.empty()) {
@@ -54,8 +54,7 @@ Run convert_command(CLI::App& app) {
   auto o = std::make_shared<ConvertOptions>();
   app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
   app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
-  app.add_option("--dtype", o->common.dtype, "Turn the weights into another type: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
-      ->check(dtype_name());
+  add_model_dtype(app, o->common);
   app.add_option("--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
   add_overwrite(app, o->overwrite);
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));

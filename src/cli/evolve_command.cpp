@@ -147,15 +147,15 @@ class EvolveRun {
     if (!prepared) return at(o_.config + ": the network does not fit the task", std::move(prepared).error());
     if (!o_.output.empty()) {
       LOOM_TRY_VOID(create_folders(o_.output));
-      LOOM_TRY(lock_, FolderLock::take(o_.output));
       const RunStart start = o_.resume ? RunStart::resume : o_.overwrite ? RunStart::overwrite : RunStart::fresh;
-      LOOM_TRY(const bool resumes, goes_on(o_.output, start, "lineage.jsonl", "state.json", 0));
+      LOOM_TRY(RunFolder taken, take_folder(o_.output, start, kEvolutionRun));
+      lock_ = std::move(taken.lock);
       // A run that was killed before its first save has an empty lineage and begins anew; where there is none, --resume is a mistake.
-      if (resumes || (o_.resume && !is_file(file("lineage.jsonl")))) return go_on();
+      if (taken.resumes || (o_.resume && !is_file(file("lineage.jsonl")))) return go_on();
     }
     LOOM_TRY(islands_, Islands::create(config_.seed, config_.islands, base, task_->input(), workers_));
     if (o_.output.empty()) return {};
-    LOOM_TRY_VOID(remove_files(o_.output, {"best.entity", "state.json"}));
+    LOOM_TRY_VOID(remove_older(o_.output, kEvolutionRun));
     LOOM_TRY(lineage_, Journal::create(file("lineage.jsonl")));
     return save();
   }

@@ -190,7 +190,7 @@ Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype) {
 
 Result<int> run_quantize(const QuantizeOptions& o) {
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
-  LOOM_TRY_VOID(check_output(o.output, OutputKind::gguf, o.overwrite));
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::gguf, o.overwrite, {o.model}));
   auto opened = GgufFile::open(o.model);
   if (!opened) return tl::make_unexpected(std::move(opened).error());
   const GgufFile& file = *opened;

@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "cli/train_view.h"
 #include "core/file.h"
-#include "core/folder.h"
 #include "finetune/finetune.h"
 
 namespace loom::cli {
@@ -109,11 +108,16 @@ Result<int> run(FinetuneOptions& o) {
   record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   const std::string journal = record.folder + "/journal.jsonl";
   o.sources.dtype = o.common.dtype;
+  LOOM_TRY_VOID(check_folder(o.out, record.start, kAdapterRun));
   if (is_directory(record.folder)) {  // before the model is read, and until the adapter is written
-    LOOM_TRY(record.lock, FolderLock::take(record.folder));
-    LOOM_TRY(const bool resumes, goes_on(record.folder, record.start, "journal.jsonl", "checkpoint.entity", 2));
-    if (resumes || (o.resume && has_line(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
+    LOOM_TRY(RunFolder taken, take_folder(record.folder, record.start, kFinetuningRun));
+    record.lock = std::move(taken.lock);
+    if (taken.resumes || (o.resume && has_line(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
   }
+  if (!o.sources.from.empty())
+    for (const auto& [option, path] : o.settings)
+      if (option->count() > 0 && (path == "rank" || path == "alpha" || path == "targets"))
+        return fail(Code::InvalidArgument, "{} has no effect with --from: the adapter there has its own", option->get_name());
   if (o.sources.model.empty() || o.sources.text.empty())
     return fail(Code::InvalidArgument, "MODEL and --text are expected{}", o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
   watch_interrupts(nullptr);
@@ -121,10 +125,6 @@ Result<int> run(FinetuneOptions& o) {
   LOOM_TRY(FinetuneInput input, open_finetune(o.sources, o.config));
   if (!o.common.quiet) std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples, o.config.length);
   record.sources = o.sources;
-  if (!record.lock) {
-    LOOM_TRY_VOID(create_folders(record.folder));
-    LOOM_TRY(record.lock, FolderLock::take(record.folder));
-  }
   FinetuneReporter reporter(o.common, "finetuning");
   LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
   reporter.finish();
@@ -189,7 +189,7 @@ Run finetune_command(CLI::App& app) {
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   o->from = app.add_option("--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
-  setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->capture_default_str();
+  setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->check(number_within(1e-9, 1e9))->capture_default_str();
   setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")
       ->delimiter(',')
       ->check(CLI::IsMember({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}))
@@ -199,16 +199,19 @@ Run finetune_command(CLI::App& app) {
   setting(app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory"), "micro_batch")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number())->capture_default_str();
-  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number());
-  setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"), "learning_rate")->capture_default_str();
+  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number())->capture_default_str();
+  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number())->excludes(epochs);
+  setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"), "learning_rate")
+      ->check(number_within(0, 1e12))
+      ->capture_default_str();
   setting(app.add_option("--warmup", c.schedule.warmup_steps, "Steps of warm-up"), "schedule/warmup_steps")->check(whole_number());
-  setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")->capture_default_str();
+  setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")->check(number_within(0, 1e12))->capture_default_str();
   setting(app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows"), "seed")->check(whole_number())->capture_default_str();
   setting(app.add_option("--hash-every", c.hash_steps, "Steps between two hashes in the journal"), "hash_steps")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
-  add_common(app, o->common, true);
+  add_common(app, o->common, false);
+  add_model_dtype(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run(*o)); };
 }

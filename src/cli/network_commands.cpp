@@ -79,7 +79,7 @@ struct RunOptions {
 };
 
 Result<int> run_network(const RunOptions& o) {
-  if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::json_list, o.overwrite));
+  if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite, {o.network, o.input}));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
   if (o.input.empty() && !o.common.quiet)
@@ -159,7 +159,7 @@ Result<std::string> path_of(const Network& network, const std::string& text) {
 }
 
 Result<int> run_morph(const MorphOptions& o) {
-  LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite));
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite, {o.network, o.automatic.data}));
   if (o.automatic.automatic) return run_auto_morph(o);
   if (o.automatic.given()) return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
   if (o.dtype.empty()) return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");

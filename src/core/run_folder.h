@@ -2,6 +2,7 @@
 // The folder that a run (train, finetune, evolve) writes: one process at a time, never over another run unasked, and gone on with only where
 // its checkpoint stands.
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,12 +30,39 @@ class FolderLock {
 
 enum class RunStart : std::uint8_t { fresh, resume, overwrite };
 
-// Whether a run goes on from its checkpoint (true) or begins (false), by the files of its folder. InvalidArgument for a fresh run where there is
-// one. To be resumed without a checkpoint, a journal may have no more than the `first_lines` that come before the first one: CorruptData, for
-// beginning anew would lose the others.
-Result<bool> goes_on(const std::string& folder, RunStart start, std::string_view journal, std::string_view checkpoint, std::uint64_t first_lines);
+// The names of the files that a kind of run writes. Its journal or checkpoint tells a run of its own kind.
+struct RunKind {
+  std::string_view name, journal, checkpoint;
+  std::uint64_t first_lines;                 // that a journal may have before the first checkpoint
+  std::span<const std::string_view> others;
+};
+inline constexpr std::string_view kTrainingFiles[] = {"config.json", "model.entity",     "best.entity",     "report.html",   "timings.jsonl",
+                                                      "dna.jsonl",   "dna.first.entity", "dna.even.entity", "dna.odd.entity"};
+inline constexpr std::string_view kEvolutionFiles[] = {"best.entity"};
+inline constexpr std::string_view kAdapterFiles[] = {"adapter_config.json", "adapter_model.safetensors"};
+inline constexpr RunKind kTrainingRun{"training", "journal.jsonl", "checkpoint.entity", 1, kTrainingFiles};
+inline constexpr RunKind kEvolutionRun{"evolution", "lineage.jsonl", "state.json", 0, kEvolutionFiles};
+inline constexpr RunKind kFinetuningRun{"fine-tuning", "journal.jsonl", "checkpoint.entity", 2, {}};
+// The folder of the adapter, which holds that of its run.
+inline constexpr RunKind kAdapterRun{"fine-tuning", "run/journal.jsonl", "run/checkpoint.entity", 2, kAdapterFiles};
 
-// Takes away what an older run left under these names. IoError.
-Result<void> remove_files(const std::string& folder, std::initializer_list<std::string_view> names);
+// A run begins in a folder that holds one of its own kind, or nothing that it would write and no run of another kind: else InvalidArgument with
+// the first such file, unless it may be overwritten. Other files are nobody's business, and a folder need not be there.
+Result<void> check_folder(const std::string& folder, RunStart start, const RunKind& kind);
+
+// Whether a run goes on from its checkpoint (true) or begins (false), by the files of its folder. InvalidArgument for a fresh run where there is
+// one, and of check_folder(). To be resumed without a checkpoint, a journal may have no more than the lines that come before the first one:
+// CorruptData, for beginning anew would lose the others.
+Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& kind);
+
+// The lock, and goes_on() under it; a folder that check_folder() refuses gets no lock file.
+struct RunFolder {
+  FolderLock lock;
+  bool resumes;
+};
+Result<RunFolder> take_folder(const std::string& folder, RunStart start, const RunKind& kind);
+
+// Takes away what an older run left, but its journal, which is written anew. IoError.
+Result<void> remove_older(const std::string& folder, const RunKind& kind);
 
 }  // namespace loom

@@ -110,13 +110,7 @@ class Finetuning {
       const Digest base = weight_hash(model_.network, [](const Weight& w) { return w.role() != WeightRole::Adapter; });
       identity_ = {{"config", finetune_config_json(config_)}, {"text", to_hex(data_.info().sha256)}, {"base", to_hex(base)}};
     }
-    if (recorded()) {
-      LOOM_TRY_VOID(create_folders(record_.folder));
-      if (!record_.lock) {
-        LOOM_TRY(lock_, FolderLock::take(record_.folder));
-      }
-      LOOM_TRY(resumed_, goes_on(record_.folder, record_.start, "journal.jsonl", "checkpoint.entity", 2));
-    }
+    if (recorded() && is_directory(record_.folder)) LOOM_TRY_VOID(take());  // what cannot begin makes none
     std::optional<Checkpoint> checkpoint;
     if (resumed_) {
       LOOM_TRY(checkpoint, read_checkpoint(file("checkpoint.entity")));
@@ -148,10 +142,25 @@ class Finetuning {
     return {};
   }
 
+  Result<void> take() {
+    if (record_.lock) {
+      LOOM_TRY(resumed_, goes_on(record_.folder, record_.start, kFinetuningRun));
+      return {};
+    }
+    LOOM_TRY(RunFolder taken, take_folder(record_.folder, record_.start, kFinetuningRun));
+    result_.lock = std::make_shared<FolderLock>(std::move(taken.lock)), resumed_ = taken.resumes;
+    return {};
+  }
+
   Result<void> begin() {
     if (record_.on_journal) journal_.watch(record_.on_journal);
     if (recorded() && !resumed_) {
-      LOOM_TRY_VOID(remove_files(record_.folder, {"checkpoint.entity"}));
+      if (!record_.lock && !result_.lock) {
+        LOOM_TRY_VOID(create_folders(record_.folder));
+        LOOM_TRY_VOID(take());
+        if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run there", record_.folder);
+      }
+      LOOM_TRY_VOID(remove_older(record_.folder, kFinetuningRun));
       LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
     }
     result_.validation_before = position_.first_validation.value_or(0);
@@ -256,7 +265,6 @@ class Finetuning {
   CheckpointClock clock_;
   const std::size_t length_;
   Json identity_;  // that a checkpoint must share
-  std::optional<FolderLock> lock_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<Batches> held_out_, batches_;
   std::uint64_t total_ = 0, new_tokens_ = 0;

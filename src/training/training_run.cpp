@@ -63,8 +63,8 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
 }
 
 Result<void> TrainingRun::take_folder() {
-  LOOM_TRY(lock_, FolderLock::take(options_.out));
-  LOOM_TRY(resumed_, goes_on(options_.out, options_.start, "journal.jsonl", "checkpoint.entity", 1));
+  LOOM_TRY(RunFolder taken, loom::take_folder(options_.out, options_.start, kTrainingRun));
+  lock_ = std::move(taken.lock), resumed_ = taken.resumes;
   return {};
 }
 
@@ -218,11 +218,10 @@ Result<void> TrainingRun::begin_journal() {
       LOOM_TRY_VOID(take_folder());
       if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run there", options_.out);
     }
-    LOOM_TRY_VOID(remove_files(options_.out, {"model.entity", "best.entity", "report.html", "timings.jsonl", "dna.jsonl", "dna.first.entity",
-                                              "dna.even.entity", "dna.odd.entity", "checkpoint.entity"}));
+    LOOM_TRY_VOID(remove_older(options_.out, kTrainingRun));
+    LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));  // first: the other files are a run's by it
     const std::string config = dump_json(config_.json, 2) + "\n";
     LOOM_TRY_VOID(write_file_atomically(file("config.json"), std::as_bytes(std::span(config))));
-    LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
   }
   Json data = Json::array();
   data.push_back(data_line(*data_.training, data_.training_samples.size()));

@@ -153,6 +153,43 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"a/run/checkpoint.entity"});
 }
 
+TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anything_is_written) {
+  ASSERT_EQ(json_of(args("a", {}, 2))["steps"], 2);
+  const Args plain = {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--length", "16", "-t", "1", "-q"};
+  const std::pair<Args, Args> wrong[] = {
+      {{"--adapter", file("nothing")}, {"--adapter"}},
+      {{"--activations", "int8"}, {"--activations"}},
+      {{"--ctx", "64"}, {"--ctx"}},
+      {{"--steps", "2", "--epochs", "3"}, {"--steps", "--epochs"}},
+      {{"--steps", "2", "--from", file("a"), "--rank", "4"}, {"--rank", "--from"}},
+      {{"--steps", "2", "--from", file("a"), "--alpha", "4"}, {"--alpha", "--from"}},
+      {{"--steps", "2", "--from", file("a"), "--targets", "q_proj"}, {"--targets", "--from"}},
+      {{"--clip-norm", "-1"}, {"--clip-norm", "-1"}},
+      {{"--clip-norm", "nan"}, {"--clip-norm", "nan"}},
+      {{"--alpha", "nan"}, {"--alpha", "nan"}},
+      {{"--alpha", "0"}, {"--alpha", "0"}},
+      {{"--learning-rate", "-1"}, {"--learning-rate", "-1"}},
+      {{"--learning-rate", "inf"}, {"--learning-rate", "inf"}},
+  };
+  for (const auto& [more, named] : wrong) {
+    SCOPED_TRACE(testing::PrintToString(more));
+    Args all = plain;
+    all.insert(all.end(), more.begin(), more.end());
+    expect_refused(all, 2, named);
+    EXPECT_FALSE(is_directory(file("b")));
+  }
+  // What the trainer alone refuses.
+  Args all = plain;
+  all.insert(all.end(), {"--steps", "2", "--warmup", "18446744073709551615"});
+  expect_refused(all, 3, {"warmup_steps"});
+  EXPECT_FALSE(is_directory(file("b")));
+  // A run that began so goes on so.
+  all = plain;
+  all.insert(all.end(), {"--steps", "2", "--from", file("a")});
+  ASSERT_EQ(loom(all).status, 0);
+  expect_refused({"finetune", "-o", file("b"), "--resume", "--rank", "4"}, 2, {"--rank", "--from"});
+}
+
 TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_inspected) {
   const Json first = json_of(args("a"));
   const std::string journal = read_all(file("a/run/journal.jsonl")), adapter = read_all(file("a/adapter_model.safetensors"));
