@@ -143,8 +143,8 @@ class EvolveRun {
 
   Result<void> begin() {
     LOOM_TRY(Network base, base_of(config_, o_.config));
-    auto prepared = base.prepare(task_->input());
-    if (!prepared) return at(o_.config + ": the network does not fit the task", std::move(prepared).error());
+    // Members keep the shape of its output: what fits here does so to the end.
+    if (auto fits = check_base(base); !fits) return at(o_.config + ": the network does not fit the task", std::move(fits).error());
     if (!o_.output.empty()) {
       LOOM_TRY_VOID(create_folders(o_.output));
       const RunStart start = o_.resume ? RunStart::resume : o_.overwrite ? RunStart::overwrite : RunStart::fresh;
@@ -158,6 +158,12 @@ class EvolveRun {
     LOOM_TRY_VOID(remove_older(o_.output, kEvolutionRun));
     LOOM_TRY(lineage_, Journal::create(file("lineage.jsonl")));
     return save();
+  }
+
+  Result<void> check_base(Network& base) const {
+    LOOM_TRY_VOID(base.prepare(task_->input()));
+    LOOM_TRY(const Shape output, base.output_shape(task_->input(), 0, base.num_cells()));
+    return task_->check_output(output);
   }
 
   Result<void> go_on() {
@@ -243,22 +249,28 @@ class EvolveRun {
              {"hash", hash_}};
     std::string joined;
     if (config_.ensemble && best != nullptr) {
-      LOOM_TRY(const EnsembleReport e, best_ensemble(*islands_, *task_, workers_.runner(0)));
-      out["ensemble"] = Json{{"members", e.members}, {"coverage", e.coverage}, {"overlap", e.overlap}, {"combined", e.combined}, {"best_member", e.best_member}};
-      joined = fmt::format("ensemble of {}: {:.4f} right together, {:.4f} the better one alone (covered by either {:.4f})\n", fmt::join(e.members, " and "), e.combined,
-                           e.best_member, e.coverage);
+      // The run has ended well and its files stand, whether or not two of its members can be joined.
+      if (const auto e = best_ensemble(*islands_, *task_, workers_.runner(0)); !e) {
+        if (!o_.common.quiet) warn("no ensemble: " + e.error().message);
+        out["ensemble"] = nullptr;
+      } else {
+        out["ensemble"] = Json{{"members", e->members}, {"coverage", e->coverage}, {"overlap", e->overlap}, {"combined", e->combined}, {"best_member", e->best_member}};
+        joined = fmt::format("ensemble of {}: {:.4f} right together, {:.4f} the better one alone (covered by either {:.4f})\n", fmt::join(e->members, " and "),
+                             e->combined, e->best_member, e->coverage);
+      }
     }
     if (o_.common.json) {
       if (!history_.empty()) out["history"] = std::move(history_);
       print_json(out);
     } else if (!o_.common.quiet) {
-      std::printf("%s: %s after %u generations, best %.6g (%s), %zu networks judged in %.2f s\n%shash %s\n", std::string(task_->name()).c_str(),
+      std::printf("%s: %s after %u generations, %s, %zu networks judged in %.2f s\n%shash %s\n", std::string(task_->name()).c_str(),
                   solved()        ? "solved"
                   : interrupted() ? "interrupted"
                                   : "not solved",
-                  islands_->generation(), best != nullptr ? best->fitness->score() : NAN, best != nullptr ? best->id.text().c_str() : "none", evaluated_, seconds_,
-                  joined.c_str(), hash_.c_str());
-      if (!o_.output.empty()) std::printf("%s: best.entity, lineage.jsonl, state.json\n", o_.output.c_str());
+                  islands_->generation(),
+                  (best != nullptr ? fmt::format("best {:.6g} ({})", best->fitness->score(), best->id.text()) : std::string("no network has a score")).c_str(),
+                  evaluated_, seconds_, joined.c_str(), hash_.c_str());
+      if (!o_.output.empty()) std::printf("%s: %slineage.jsonl, state.json\n", o_.output.c_str(), best != nullptr ? "best.entity, " : "");
     }
     return interrupted() ? kInterrupted : kOk;
   }

@@ -271,6 +271,19 @@ TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
   refuses(R"({"mutation":{"weight_perturb_rate":"x"}})", {"weight_perturb_rate"});
   refuses(R"({"mutation":{"weight_pertub_rate":0.5}})", {"weight_pertub_rate"});
   refuses(R"({"task":"xr"})", {"task \"xr\"", "xor"});
+  refuses(R"({"task":{"name":"xor","path":"x"}})", {"/task", "path"});
+  // A network that runs and cannot be scored is no network for the task.
+  const auto layers = [](int inputs, int outputs) {
+    return fmt::format(R"("network":{{"cols":1,"layers":[{{"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":{},"output_height":{}}}]}})", inputs, outputs);
+  };
+  refuses("{" + layers(2, 3) + "}", {"the network does not fit the task", "3 outputs"});
+  refuses(R"({"network":{"cols":1,"layers":[]}})", {"the network does not fit the task", "2 outputs"});
+  refuses(R"({"task":{"name":"cart_pole","episodes":2,"steps":9},)" + layers(4, 3) + "}", {"the network does not fit the task", "3 outputs"});
+  write_all(file("three.csv"), "x,y,class\n1,2,a\n2,3,b\n3,4,c\n");
+  const std::string csv = R"({"task":{"name":"csv","path":")" + file("three.csv");
+  for (const int outputs : {1, 2}) refuses(csv + R"("},)" + layers(2, outputs) + "}", {"the network does not fit the task", "3 classes"});
+  write_all(file("three.csv"), "x,y,z\n1,2,3\n2,3,4\n");
+  refuses(csv + R"(","values":true,"score":"cross_entropy"},)" + layers(2, 1) + "}", {"cross_entropy"});
   write_all(file("torn.json"), "{");
   expect_error({"evolve", file("torn.json")}, 3, {"torn.json"});
   expect_error({"evolve", file("absent.json")}, 3, {"absent.json"});
@@ -281,6 +294,36 @@ TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
   write_all(file("xor.json"), kXor);
   expect_error({"evolve", file("xor.json"), "--resume"}, 2, {"--output"});
   expect_error({"evolve", file("xor.json"), "--resume", "-o", file("empty")}, 3, {"state.json"});
+}
+
+TEST_F(EvolutionCli, E_31_a_run_whose_members_cannot_be_joined_ends_with_a_warning) {
+  write_all(file("linked.json"), R"({"task":"xor","population":4,"generations":2,"ensemble":true,"network":{"layers":[
+    {"type":"dense","input_height":2,"output_height":2},{"is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0},
+    {"type":"dense","input_height":2,"output_height":1}]},
+    "mutation":{"node_rate":0,"layer_toggle_rate":0,"connection_add_rate":0,"connection_drop_rate":0}})");
+  const Args args = {"evolve", file("linked.json"), "-t", "1", "-o", file("run")};
+  Outcome run = loom(args);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.err.find("warning: no ensemble: 0 of 4 members can be joined; 0."), std::string::npos) << run.err;
+  EXPECT_TRUE(std::filesystem::exists(file("run/best.entity")));
+  Args again = args;
+  again.insert(again.end(), {"--resume", "--json"});
+  const Json json = json_of(again);
+  EXPECT_TRUE(json["ensemble"].is_null()) << dump_json(json);
+}
+
+TEST_F(EvolutionCli, E_25_a_run_without_a_score_names_no_best_network) {
+  Json layers = Json::array();
+  for (int i = 0; i < 9; ++i) layers.push_back({{"type", "dense"}, {"input_height", 2}, {"output_height", i < 8 ? 2 : 1}});
+  const Json network{{"init", "uniform"}, {"init_scale", 1e6}, {"layers", std::move(layers)}};  // overflows on the way
+  const Json mutation{{"node_rate", 0}, {"layer_toggle_rate", 0}, {"activation_rate", 0}, {"connection_add_rate", 0}};
+  write_all(file("xor.json"), dump_json({{"task", "xor"}, {"population", 6}, {"generations", 2}, {"network", network}, {"mutation", mutation}}));
+  const Outcome run = loom({"evolve", file("xor.json"), "-t", "1", "-o", file("run")});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(file("run/best.entity")));
+  EXPECT_EQ(run.out.find("best.entity"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("no network has a score"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("lineage.jsonl, state.json"), std::string::npos) << run.out;
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ Result<Network> ensemble_network(std::span<const Network* const> networks) {
         Residual* residual = l.as_residual();
         refers = refers || l.as_link() != nullptr || (residual != nullptr && residual->cell() != nullptr);
       });
-      if (refers) return fail(Code::Unsupported, "ensemble: {} of a member refers to another cell by its address", network->place_text(i));
+      if (refers) return fail(Code::Unsupported, "{} refers to another cell by its address", network->place_text(i));
       LOOM_TRY(LayerPtr copy, clone_layer(*network->cell(i).layer));
       cells.push_back(std::move(copy));
     }
@@ -93,16 +93,23 @@ Result<Network> ensemble_network(std::span<const Network* const> networks) {
 Result<EnsembleReport> best_ensemble(const Islands& islands, const Task& task, Runner& runner) {
   std::vector<ModelPerformance> models;
   std::vector<const Network*> networks;
+  std::size_t members = 0;
+  std::string why;  // the first of those that are left out
   for (const Population& p : islands.populations())
     for (const Member& m : p.members()) {
+      ++members;
       auto mask = task.right(runner, m.network);
       const Network* const one[] = {&m.network};
-      if (!mask || !ensemble_network(one)) continue;
+      const auto joined = mask ? ensemble_network(one) : tl::make_unexpected(mask.error());
+      if (!joined) {
+        if (why.empty()) why = fmt::format("; {}: {}", m.id.text(), joined.error().message);
+        continue;
+      }
       models.push_back({m.id.text(), std::move(*mask)});
       networks.push_back(&m.network);
     }
   LOOM_TRY(const auto matches, find_complementary_matches(models, 0));
-  if (matches.empty()) return fail(Code::NotFound, "ensemble: fewer than two members that could be joined");
+  if (matches.empty()) return fail(Code::NotFound, "{} of {} members can be joined{}", models.size(), members, why);
   const ComplementaryMatch& match = matches.front();
   const Network* const pair[] = {networks[match.a], networks[match.b]};
   LOOM_TRY(Network joined, ensemble_network(pair));

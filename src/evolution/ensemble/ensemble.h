@@ -42,7 +42,8 @@ struct EnsembleReport {
   double combined = 0;      // share of cases right, of the combined network as it runs
   double best_member = 0;   // of the better member alone
 };
-// The pair of current members with the largest coverage of the task's cases, built and judged. NotFound when fewer than two members run.
+// The pair of current members with the largest coverage of the task's cases, built and judged. NotFound where fewer than two members run and
+// can be joined, with the first reason.
 Result<EnsembleReport> best_ensemble(const Islands& islands, const Task& task, Runner& runner);
 
 }  // namespace loom

@@ -1,5 +1,6 @@
 #include "evolution/run/config.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/nearest.h"
@@ -87,17 +88,28 @@ class Reader {
   std::optional<Error> error_;
 };
 
+Result<void> check_task_name(const std::string& name) {
+  constexpr std::array<std::string_view, 5> kNames = {"xor", "spirals", "cart_pole", "csv", "idx"};
+  if (std::ranges::find(kNames, name) != kNames.end()) return {};
+  return fail(Code::UnknownName, "task \"{}\" is unknown; known: {}", name.substr(0, 40), fmt::join(kNames, " "));
+}
+
 Result<void> read_task(const Json& json, TaskConfig& to) {
   if (const std::string* name = as_string(json)) {
     to.name = *name;
-    return {};
+    return check_task_name(to.name);
   }
   Reader r(json, "/task");
-  r.text("name", to.name), r.text("path", to.path), r.text("labels", to.labels), r.text("target_column", to.target_column), r.text("score", to.score);
-  r.flag("header", to.header), r.flag("values", to.values);
-  r.size("limit", to.limit, 0, std::size_t{1} << 31), r.size("points", to.points, 1, 65536);
-  r.size("episodes", to.episodes, 1, 4096), r.size("steps", to.steps, 1, 1000000);
-  r.seed("seed", to.seed);
+  r.text("name", to.name);
+  LOOM_TRY_VOID(check_task_name(to.name));
+  // A task reads the keys that change it, so that none is written in vain.
+  const bool is_csv = to.name == "csv", is_idx = to.name == "idx", is_spirals = to.name == "spirals";
+  if (is_csv || is_idx) r.text("path", to.path), r.size("limit", to.limit, 0, std::size_t{1} << 31);
+  if (is_csv) r.text("target_column", to.target_column), r.flag("header", to.header), r.flag("values", to.values);
+  if (is_idx) r.text("labels", to.labels);
+  if (is_csv || is_idx || is_spirals) r.text("score", to.score);
+  if (is_spirals) r.size("points", to.points, 1, 65536);
+  if (to.name == "cart_pole") r.size("episodes", to.episodes, 1, 4096), r.size("steps", to.steps, 1, 1000000), r.seed("seed", to.seed);
   double target = 0;
   if (r.take("target") != nullptr) {
     r.number("target", target, -1e300, 1e300);
@@ -163,6 +175,7 @@ Result<EvolutionConfig> evolution_config_from(const Json& json) {
   r.flag("ensemble", c.ensemble);
   if (r.take("objectives") != nullptr) c.objectives.clear();
   r.texts("objectives", [&](const std::string& name) -> Result<void> {
+    if (std::ranges::find(c.objectives, name) != c.objectives.end()) return fail(Code::InvalidConfig, "\"{}\" stands twice", name.substr(0, 40));
     c.objectives.push_back(name);
     return {};
   });
@@ -208,7 +221,8 @@ Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& c) {
     return spirals_task(c.points, score, c.target.value_or(0.98));
   }
   if (c.name == "cart_pole") return cart_pole_task({c.episodes, c.steps, c.seed});
-  return fail(Code::UnknownName, "task \"{}\" is unknown; known: xor spirals cart_pole csv idx", c.name.substr(0, 40));
+  LOOM_TRY_VOID(check_task_name(c.name));
+  return fail(Code::InvalidArgument, "task \"{}\" is of a file", c.name);
 }
 
 }  // namespace loom

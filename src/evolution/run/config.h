@@ -35,7 +35,7 @@ struct EvolutionConfig {
 //  "by_fitness", "rate"}, "species": {"distance", "stagnation"}, "novelty": {"weight", "neighbours"}}.
 // InvalidConfig, UnknownName, UnknownKey with a JSON pointer.
 Result<EvolutionConfig> evolution_config_from(const Json& json);
-// xor, spirals and cart_pole; UnknownName for others.
+// xor, spirals and cart_pole; InvalidArgument for those of a file, UnknownName for others.
 Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& config);
 Result<Score> score_from_name(std::string_view name);
 

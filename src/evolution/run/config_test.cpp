@@ -1,5 +1,7 @@
 #include "evolution/run/config.h"
 
+#include <set>
+
 #include "evolution/evolution_test.h"
 
 namespace loom {
@@ -37,7 +39,9 @@ TEST(EvolutionConfig, errors_say_where) {
       {R"({"network":{},"splice":{"mode":"blent"}})", Code::UnknownName, "blend"},
       {R"({"network":{},"task":{"nam":"xor"}})", Code::UnknownKey, "/task"},
       {R"({"network":{},"seed":-1})", Code::InvalidConfig, "/seed"},
-      {R"({"network":{},"population":2,"elites":3})", Code::InvalidConfig, "/elites"}};
+      {R"({"network":{},"population":2,"elites":3})", Code::InvalidConfig, "/elites"},
+      {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName, "known: xor spirals"},
+      {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig, "/objectives: \"score\" stands twice"}};
   for (const auto& [text, code, where] : bad) {
     const auto c = config(text);
     ASSERT_FALSE(c) << text;
@@ -47,6 +51,58 @@ TEST(EvolutionConfig, errors_say_where) {
   TaskConfig chess;
   chess.name = "chess";
   EXPECT_EQ(built_in_task(chess).error().code, Code::UnknownName);
+}
+
+TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {
+  const std::tuple<const char*, std::set<std::string>> tasks[] = {{"xor", {"target"}},
+                                                                  {"spirals", {"target", "points", "score"}},
+                                                                  {"cart_pole", {"target", "episodes", "steps", "seed"}},
+                                                                  {"csv", {"target", "path", "target_column", "header", "values", "limit", "score"}},
+                                                                  {"idx", {"target", "path", "labels", "limit", "score"}}};
+  const std::pair<const char*, Json> keys[] = {{"target", 0.5}, {"points", 3}, {"score", "accuracy"}, {"episodes", 2}, {"steps", 3}, {"seed", 1}, {"path", "x"},
+                                               {"labels", "y"}, {"target_column", "z"}, {"header", true}, {"values", false}, {"limit", 4}};
+  for (const auto& [task, own] : tasks)
+    for (const auto& [key, value] : keys) {
+      const auto read = evolution_config_from(Json{{"network", Json::object()}, {"task", Json{{"name", task}, {key, value}}}});
+      ASSERT_EQ(read.has_value(), own.contains(key)) << task << " " << key;
+      if (read) continue;
+      EXPECT_EQ(read.error().code, Code::UnknownKey);
+      EXPECT_NE(read.error().message.find(key), std::string::npos) << read.error().message;
+    }
+}
+
+// Of the outputs of one sample: how many a task takes, and what it says of others.
+TEST(Tasks, E_25_tasks_name_the_outputs_that_they_cannot_score) {
+  const auto fits = [](const Task& task, std::size_t outputs) {
+    const auto fit = task.check_output(Shape::of({task.input()[0], outputs}));
+    if (fit) return true;
+    EXPECT_EQ(fit.error().code, Code::ShapeMismatch);
+    EXPECT_NE(fit.error().message.find(fmt::format("{} output", outputs)), std::string::npos) << fit.error().message;
+    return false;
+  };
+  const auto taken = [&](const Task& task) {
+    std::vector<std::size_t> all;
+    for (std::size_t n = 1; n <= 4; ++n)
+      if (fits(task, n)) all.push_back(n);
+    return all;
+  };
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(taken(*xor_task()), (Sizes{1}));
+  EXPECT_EQ(taken(*spirals_task()), (Sizes{1, 2, 3, 4}));
+  EXPECT_EQ(taken(*cart_pole_task()), (Sizes{1, 2}));
+  TaskSamples s;
+  s.inputs = {1, 2, 3}, s.labels = {0, 1, 2}, s.classes = 3;
+  EXPECT_EQ(taken(*sample_task("x", s, Score::Accuracy, 1).value()), (Sizes{3, 4}));
+  s.labels = {0, 1, 1}, s.classes = 2;
+  EXPECT_EQ(taken(*sample_task("x", s, Score::CrossEntropy, 1).value()), (Sizes{2, 3, 4}));
+  s.labels = {}, s.outputs = 2, s.values = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(taken(*sample_task("x", s, Score::SquaredError, 1).value()), (Sizes{2}));
+  const auto task = sample_task("x", s, Score::CrossEntropy, 1);  // of numbers there are no classes
+  ASSERT_FALSE(task);
+  EXPECT_EQ(task.error().code, Code::InvalidConfig);
+  // As many numbers as samples, but not one row for each.
+  EXPECT_FALSE(xor_task()->check_output(Shape::of({2, 1})));
+  EXPECT_FALSE(cart_pole_task()->check_output(Shape::of({3, 5})));
 }
 
 TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {

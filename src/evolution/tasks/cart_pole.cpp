@@ -41,6 +41,12 @@ class CartPole final : public Task {
   Shape input() const override { return Shape::of({config_.episodes, 4}); }
   double target() const override { return 1; }
 
+  Result<void> check_output(const Shape& output) const override {
+    const std::size_t width = output.elements() / config_.episodes;
+    if (output[0] == config_.episodes && (width == 1 || width == 2)) return {};
+    return fail(Code::ShapeMismatch, "an output {} for {} episodes: {} outputs each, 1 or 2 expected", output.text(), config_.episodes, width);
+  }
+
   Result<Fitness> judge(Runner& runner, const Network& network) const override {
     Fitness f;
     const auto carts = run(runner, network);
@@ -80,9 +86,8 @@ class CartPole final : public Task {
       if (!any) break;
       if (!wide) narrow.assign(seen.begin(), seen.end());
       LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(seen.data()) : narrow.data(), shape, network.settings.activations}));
+      LOOM_TRY_VOID(check_output(y.shape));
       const std::size_t width = y.shape.elements() / carts.size();
-      if (width * carts.size() != y.shape.elements() || width == 0 || width > 2)
-        return fail(Code::ShapeMismatch, "cart_pole: {} outputs for an episode, 1 or 2 expected", width);
       const auto out = [&](std::size_t i) { return wide ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]); };
       for (std::size_t e = 0; e < carts.size(); ++e)
         if (!carts[e].fallen) step(carts[e], width == 1 ? out(e) > 0 : out(2 * e + 1) > out(2 * e));

@@ -32,6 +32,19 @@ class SampleTask final : public Task {
   Shape input() const override { return batch_; }
   double target() const override { return target_; }
 
+  Result<void> check_output(const Shape& output) const override {
+    if (output[0] != count_ || output.elements() % count_ != 0) return fail(Code::ShapeMismatch, "an output {} for {} samples", output.text(), count_);
+    const std::size_t width = output.elements() / count_;
+    if (samples_.labels.empty()) {
+      if (width == samples_.outputs) return {};
+      return fail(Code::ShapeMismatch, "{} output{} for each sample, {} expected", width, width == 1 ? "" : "s", samples_.outputs);
+    }
+    const bool takes_one = samples_.classes <= 2 && score_ != Score::CrossEntropy;
+    if (width == 1 ? takes_one : width >= samples_.classes) return {};
+    return fail(Code::ShapeMismatch, "{} output{} for {} classes, {}{} or more expected", width, width == 1 ? "" : "s", samples_.classes, takes_one ? "1, " : "",
+                std::max<std::size_t>(samples_.classes, 2));
+  }
+
   Result<Fitness> judge(Runner& runner, const Network& network) const override {
     Fitness f;
     const auto out = outputs(runner, network);
@@ -59,7 +72,7 @@ class SampleTask final : public Task {
     const bool wide = network.settings.activations == Element::f64;
     runner.use(network);
     LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(), batch_, network.settings.activations}));
-    if (y.shape.elements() % count_ != 0) return fail(Code::ShapeMismatch, "{} for {} samples", y.shape.text(), count_);
+    LOOM_TRY_VOID(check_output(y.shape));
     return Outputs{y, y.shape.elements() / count_};
   }
   double wanted(std::size_t sample, std::size_t output, std::size_t width) const {
@@ -67,14 +80,13 @@ class SampleTask final : public Task {
     const auto label = static_cast<std::size_t>(samples_.labels[sample]);
     return width == 1 ? static_cast<double>(label) : label == output ? 1 : 0;
   }
-  std::size_t expected_width() const { return samples_.labels.empty() ? samples_.outputs : 0; }
   bool is_right(const Outputs& out, std::size_t sample) const {
     const std::size_t width = out.width;
     const auto row = [&](std::size_t o) { return out[sample * width + o]; };
     if (samples_.labels.empty()) {
-      for (std::size_t o = 0; o < std::min(width, samples_.outputs); ++o)
+      for (std::size_t o = 0; o < width; ++o)
         if (!(std::abs(row(o) - wanted(sample, o, width)) < 0.5)) return false;
-      return width == samples_.outputs;
+      return true;
     }
     if (width == 1) return (row(0) > 0.5) == (samples_.labels[sample] != 0) && !std::isnan(row(0));
     std::size_t best = 0;
@@ -85,8 +97,6 @@ class SampleTask final : public Task {
   double score(const Outputs& out) const {
     const std::size_t width = out.width;
     const double nan = std::numeric_limits<double>::quiet_NaN(), n = static_cast<double>(count_);
-    if (expected_width() != 0 && width != expected_width()) return nan;
-    if (!samples_.labels.empty() && width > 1 && width < samples_.classes) return nan;
     for (std::size_t i = 0; i < out.size(); ++i)
       if (!std::isfinite(out[i])) return nan;
     switch (score_) {
@@ -97,7 +107,6 @@ class SampleTask final : public Task {
                    }) / static_cast<double>(out.size());
       case Score::Accuracy: return lanes16(count_, [&](std::size_t i) { return is_right(out, i) ? 1.0 : 0.0; }) / n;
       case Score::CrossEntropy:
-        if (width < 2 || samples_.labels.empty()) return nan;
         return -lanes16(count_, [&](std::size_t i) {
                  const auto row = [&](std::size_t o) { return out[i * width + o]; };
                  double most = row(0);
@@ -125,6 +134,7 @@ Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples s, Score
   if (n == 0 || n * each != s.inputs.size()) return fail(Code::InvalidConfig, "task: {} inputs for samples of {}", s.inputs.size(), s.input.text());
   if (s.labels.empty() ? s.outputs == 0 || s.values.size() != n * s.outputs : s.labels.size() != n)
     return fail(Code::InvalidConfig, "task: targets do not fit {} samples", n);
+  if (s.labels.empty() && score == Score::CrossEntropy) return fail(Code::InvalidConfig, "task: cross_entropy is of classes, the targets are values");
   for (const std::int32_t label : s.labels)
     if (label < 0 || static_cast<std::size_t>(label) >= s.classes) return fail(Code::OutOfRange, "task: label {} of {} classes", label, s.classes);
   LOOM_TRY_VOID(checked_mul(n, each));

@@ -17,6 +17,8 @@ class Task {
   virtual Shape input() const = 0;
   // The score at which the task counts as solved.
   virtual double target() const = 0;
+  // ShapeMismatch for outputs that judge() could give no score but NaN.
+  virtual Result<void> check_output(const Shape& output) const = 0;
   // The score of a network; NaN when it gives no finite numbers or cannot run.
   virtual Result<Fitness> judge(Runner& runner, const Network& network) const = 0;
   // Which cases it gets right: samples, episodes. For ensembles.
@@ -36,7 +38,7 @@ enum class Score : std::uint8_t {
   Accuracy,      // share of samples that are right
   CrossEntropy   // minus the mean of -ln softmax(outputs)[class], for several outputs
 };
-// InvalidConfig for samples that do not fit together.
+// InvalidConfig for samples that do not fit together, and for the cross-entropy of values.
 Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples samples, Score score, double target);
 
 // Two bits, their exclusive or. Solved at a mean squared error of 0.025 (neat-python's threshold of 3.9 of 4).
