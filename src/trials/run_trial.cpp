@@ -439,10 +439,12 @@ Result<void> TrialRun::population() {
   MutationConfig::rates(config.mutation, [&](std::string_view, double& value) { value = percent("rate"); });
   const ConstView x = view(inputs("x"), input_);
   const bool several = flag_option(options_, "several_objectives");
+  config.objectives = several ? 2 : 1;
   const FitnessFunction fitness = [&](Runner& runner, const Network& network) -> Result<Fitness> {
     runner.use(network);
     const auto y = runner.forward(x);
-    if (!y) return Fitness{{std::numeric_limits<double>::quiet_NaN(), 0}, {0, 0}};
+    constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+    if (!y) return Fitness{several ? std::vector<double>{kNaN, 0} : std::vector<double>{kNaN}, {0, 0}};
     double sum = 0, first = 0;
     for (std::size_t i = 0; i < y->shape.elements(); ++i) {
       const double v = y->element == Element::f64 ? y->as<double>()[i] : static_cast<double>(y->as<float>()[i]);

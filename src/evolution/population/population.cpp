@@ -79,6 +79,11 @@ Digest network_digest(const Network& network, const Digest& structure) {
   return hash.finish();
 }
 
+void Fitness::drop_infinities() {
+  for (double& o : objectives)
+    if (!std::isfinite(o)) o = kNaN;
+}
+
 std::string GenerationReport::summary() const {
   return fmt::format("Gen {} | best {:.6g} avg {:.6g} worst {:.6g} pop {}", generation, best, average, worst, scores.size());
 }
@@ -116,7 +121,10 @@ Result<void> Population::judge(const FitnessFunction& fitness, Workers& workers,
       Member& m = members_[open[i]];
       auto judged = fitness(runner, m.network);
       if (!judged) return at("member " + m.id.text(), std::move(judged).error());
+      if (judged->objectives.size() != config_.objectives)
+        return fail(Code::InvalidArgument, "member {}: a fitness of {} objectives, {} expected", m.id.text(), judged->objectives.size(), config_.objectives);
       m.fitness = std::move(*judged);
+      m.fitness->drop_infinities();
     }
     return {};
   });
@@ -185,7 +193,8 @@ std::vector<double> Population::selection_values() const {
   std::vector<double> values;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const double score = members_[i].fitness ? members_[i].fitness->score() : kNaN, w = config_.novelty_weight;
-    values.push_back(w > 0 && i < novelty_.size() ? (1 - w) * score + w * novelty_[i] : score);
+    const double value = w > 0 && i < novelty_.size() ? (1 - w) * score + w * novelty_[i] : score;
+    values.push_back(std::isfinite(value) ? value : kNaN);
   }
   return values;
 }
@@ -304,7 +313,7 @@ void Population::add_novelty() {
       if (j != i) all.push_back(distance(members_[i].fitness->behaviour, members_[j].fitness->behaviour));
     for (const auto& other : archive_) all.push_back(distance(members_[i].fitness->behaviour, other));
     for (double& d : all)
-      if (std::isnan(d)) d = 0;
+      if (!std::isfinite(d)) d = 0;
     std::ranges::sort(all);
     const std::size_t k = std::min(config_.novelty_neighbours, all.size());
     for (std::size_t n = 0; n < k; ++n) novelty_[i] += all[n] / static_cast<double>(k);

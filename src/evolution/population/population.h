@@ -16,19 +16,22 @@
 namespace loom {
 
 // How good a network is. More is better in every place; the first is the score. One number: sorted by it; several: Pareto rank, then
-// crowding distance. `behaviour` is what novelty compares; of one length for all.
+// crowding distance. `behaviour` is what novelty compares. Of one length each for all.
 struct Fitness {
   std::vector<double> objectives;
   std::vector<double> behaviour;
   double score() const { return objectives.empty() ? 0 : objectives[0]; }
+  // Infinite objectives become NaN: there is no mean, share or distance of them.
+  void drop_infinities();
 };
 
 // Called from several threads, each with a runner of its own; Runner::use() comes first. An error ends the run; what only this network
-// cannot do is a score of NaN, which ranks last.
+// cannot do is a score of NaN, which ranks last; so do infinities.
 using FitnessFunction = std::function<Result<Fitness>(Runner& runner, const Network& network)>;
 
 struct PopulationConfig {
   std::size_t size = 64;
+  std::size_t objectives = 1;     // of every fitness
   MutationConfig mutation;
   SpliceConfig::Mode splice_mode = SpliceConfig::Mode::Blend;
   double blend_alpha = 0.5, split_ratio = 0.5;
@@ -75,6 +78,7 @@ class Population {
                                    std::uint32_t island = 0);
 
   // Judges the members that have no fitness yet, then breeds the next generation. `seen`, when given, sees every judged member first.
+  // InvalidArgument for a fitness of other lengths than the others'.
   Result<GenerationReport> evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen = nullptr);
 
   std::uint32_t generation() const { return generation_; }
@@ -89,7 +93,7 @@ class Population {
   // A copy of `guest` takes the last place.
   Result<void> settle(const Member& guest);
 
-  // What a run that goes on later needs beside seed, configuration and base; networks are .entity files in Base64.
+  // What a run that goes on later needs beside seed, configuration and base; networks are .entity files in Base64. CorruptData.
   Result<Json> state() const;
   static Result<Population> restore(const Json& state, std::uint64_t seed, const PopulationConfig& config, const Shape& input, std::uint32_t island);
 
@@ -128,7 +132,7 @@ class Population {
   std::vector<Species> species_;
 };
 
-// Of networks judged by several numbers: 0 for those that no other one dominates, and so on; NaN in the first place ranks last.
+// Of networks judged by equally many numbers: 0 for those that no other one dominates, and so on; what is not finite ranks last.
 std::vector<std::size_t> pareto_ranks(std::span<const Fitness* const> fitness);
 // Places, best first: one objective by value, several by Pareto rank, crowding distance (Deb et al. 2002), then index.
 std::vector<std::size_t> ranked(std::span<const Fitness* const> fitness);

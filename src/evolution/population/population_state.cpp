@@ -70,7 +70,26 @@ Result<MemberId> id_of(const Json& list) {
   return MemberId{n[0], n[1], n[2]};
 }
 
-Result<Member> member_from(const Json& json, const Shape& input) {
+// How many numbers the run's fitness has. Behaviours are as long as the first one read.
+struct Lengths {
+  std::size_t objectives = 0;
+  std::optional<std::size_t> behaviour = {};
+};
+
+Result<void> check_length(const std::string& place, std::size_t given, std::size_t expected) {
+  if (given != expected) return fail(Code::CorruptData, "state: {}: {} numbers, {} expected", place, given, expected);
+  return {};
+}
+
+Result<std::vector<double>> behaviour_of(const Json& json, const std::string& place, Lengths& lengths) {
+  LOOM_TRY(auto behaviour, numbers(json, "a behaviour"));
+  if (!lengths.behaviour) lengths.behaviour = behaviour.size();
+  LOOM_TRY_VOID(check_length(place, behaviour.size(), *lengths.behaviour));
+  return behaviour;
+}
+
+// `place` is its own in the state: "members[3]".
+Result<Member> member_from(const Json& json, const std::string& place, const Shape& input, Lengths& lengths) {
   LOOM_TRY(const Json* text, member_of(json, "network"));
   const std::string* base64 = as_string(*text);
   if (base64 == nullptr) return bad("a network in Base64");
@@ -91,8 +110,10 @@ Result<Member> member_from(const Json& json, const Shape& input) {
   if (const Json* objectives = find(json, "objectives")) {
     m.fitness.emplace();
     LOOM_TRY(m.fitness->objectives, numbers(*objectives, "a list of objectives"));
+    LOOM_TRY_VOID(check_length(place + ".objectives", m.fitness->objectives.size(), lengths.objectives));
+    m.fitness->drop_infinities();
     LOOM_TRY(const Json* behaviour, member_of(json, "behaviour"));
-    LOOM_TRY(m.fitness->behaviour, numbers(*behaviour, "a behaviour"));
+    LOOM_TRY(m.fitness->behaviour, behaviour_of(*behaviour, place + ".behaviour", lengths));
   }
   m.structure = spec_digest(m.network);
   return m;
@@ -132,18 +153,20 @@ Result<Population> Population::restore(const Json& state, std::uint64_t seed, co
   p.generation_ = static_cast<std::uint32_t>(*g);
   LOOM_TRY(const Json* members, member_of(state, "members"));
   if (!members->is_array() || members->size() != config.size) return bad(fmt::format("{} members", config.size));
-  for (const Json& json : *members) {
-    LOOM_TRY(Member m, member_from(json, input));
+  Lengths lengths{config.objectives};
+  for (std::size_t i = 0; i < members->size(); ++i) {
+    LOOM_TRY(Member m, member_from((*members)[i], fmt::format("members[{}]", i), input, lengths));
     p.members_.push_back(std::move(m));
   }
   if (const Json* best = find(state, "best")) {
-    LOOM_TRY(p.best_, member_from(*best, input));
+    LOOM_TRY(p.best_, member_from(*best, "best", input, lengths));
     if (!p.best_->fitness || p.best_->fitness->objectives.empty()) return bad("a score of the best member");
+    if (std::isnan(p.best_->fitness->score())) p.best_.reset();
   }
   LOOM_TRY(const Json* archive, member_of(state, "archive"));
   if (!archive->is_array()) return bad("an archive");
-  for (const Json& behaviour : *archive) {
-    LOOM_TRY(auto values, numbers(behaviour, "a behaviour"));
+  for (std::size_t i = 0; i < archive->size(); ++i) {
+    LOOM_TRY(auto values, behaviour_of((*archive)[i], fmt::format("archive[{}]", i), lengths));
     p.archive_.push_back(std::move(values));
   }
   LOOM_TRY(const Json* species, member_of(state, "species"));
@@ -172,8 +195,8 @@ Result<Population> Population::restore(const Json& state, std::uint64_t seed, co
     const auto b = number_of(*best);
     LOOM_TRY(const Json* improved, member_of(json, "improved"));
     const auto i = as_int(*improved);
-    if (!b || !i || *i < 0 || *i > 0xffffffff) return bad("a species' record");
-    s.best = *b, s.improved = static_cast<std::uint32_t>(*i);
+    if (!b || !i || *i < 0 || *i > p.generation_) return bad("a species' record");
+    s.best = std::isfinite(*b) ? *b : -HUGE_VAL, s.improved = static_cast<std::uint32_t>(*i);
     p.species_.push_back(std::move(s));
   }
   return p;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/file.h"
@@ -148,7 +149,7 @@ TEST(Population, E_26_fewer_bytes_win_where_scores_are_equal) {
   const auto task = xor_task();
   PopulationConfig c = weights_only(12);
   c.mutation.weight_perturb_rate = 0, c.mutation.dtype_rate = 0.5, c.splice_rate = 0;
-  c.mutation.dtypes = {DType::float32, DType::int8};
+  c.mutation.dtypes = {DType::float32, DType::int8}, c.objectives = 2;
   const std::string base = row_of({dense(2, 64, R"("activation":"tanh")"), dense(64, 1)}, R"("seed":1,)");
   const auto network = read(base);
   Population p = Population::create(3, c, network, task->input(), workers).value();
@@ -242,6 +243,115 @@ TEST(Population, states_that_are_damaged_are_errors) {
   Json damaged = state;
   damaged[0]["members"][0]["network"] = "AAAA";
   EXPECT_FALSE(Islands::restore(damaged, config.seed, config.islands, task->input()));
+}
+
+// What a state says of fitness is of the run that reads it (E-26): so many objectives, and behaviours of one length.
+TEST(Population, E_26_states_of_another_fitness_are_errors) {
+  const EvolutionConfig config = everything_on("xor");
+  auto workers = Workers::create(1).value();
+  const auto task = built_in_task(config.task).value();
+  Islands islands = Islands::create(config.seed, config.islands, base_of(config), task->input(), workers).value();
+  const FitnessFunction fitness = fitness_of(*task, config.objectives).value();
+  for (int g = 0; g < 2; ++g) ASSERT_TRUE(islands.evolve(fitness, workers));
+  const Json state = islands.state().value();
+  ASSERT_TRUE(state[0]["members"][0].contains("objectives"));
+  const auto refused = [&](const std::string& pointer, const Json& value, const char* message) {
+    Json damaged = state;
+    damaged[Json::json_pointer(pointer)] = value;
+    const auto restored = Islands::restore(damaged, config.seed, config.islands, task->input());
+    ASSERT_FALSE(restored) << pointer;
+    EXPECT_EQ(restored.error().code, Code::CorruptData);
+    EXPECT_EQ(restored.error().message, message);
+  };
+  for (const Json& objectives : {Json::array(), Json{1.0}, Json{1.0, 2.0}, Json{1.0, 2.0, 3.0, 4.0}}) {
+    const auto told = [&](const char* place) { return fmt::format("state: {}.objectives: {} numbers, 3 expected", place, objectives.size()); };
+    refused("/0/members/0/objectives", objectives, told("members[0]").c_str());
+    refused("/1/members/1/objectives", objectives, told("members[1]").c_str());
+    refused("/0/best/objectives", objectives, told("best").c_str());
+  }
+  refused("/0/members/1/behaviour", {1.0}, "state: members[1].behaviour: 1 numbers, 4 expected");
+  refused("/0/best/behaviour", {1.0}, "state: best.behaviour: 1 numbers, 4 expected");
+  refused("/0/archive/1", {1.0}, "state: archive[1]: 1 numbers, 4 expected");
+  refused("/0/species/0/improved", 9, "state: a species' record expected");
+}
+
+TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  Population p = made(weights_only(4), workers, *task);
+  const auto r = p.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{1, 2}, {}}; }, workers);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().message, "member 0.0.0: a fitness of 2 objectives, 1 expected");
+}
+
+// Scores that are no finite numbers count like NaN, and no choice of scores keeps a generation from ending.
+TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
+  constexpr double kInf = std::numeric_limits<double>::infinity(), kMost = std::numeric_limits<double>::max();
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  const std::vector<std::vector<double>> fields = {{-kInf, 1, 2, 3}, {kInf, 1, 2, 3},       {std::nan(""), 1, 2, 3}, {-kInf, kInf, std::nan(""), 3},
+                                                   {kMost, -kMost, 0, 3}, {-kInf, -kInf, -kInf, -kInf}, {kInf, kInf, kInf, kInf},   {kMost, kMost, kMost, kMost}};
+  for (const auto& scores : fields)
+    for (int way = 0; way < 16; ++way) {
+      IslandsConfig config{.count = (way & 1) != 0 ? 3u : 1u, .migrate_every = 1, .population = weights_only(8)};
+      config.population.species_distance = (way & 2) != 0 ? 0.2 : 0, config.population.stagnation = 1;
+      config.population.novelty_weight = (way & 4) != 0 ? 0.5 : 0;
+      config.population.objectives = (way & 8) != 0 ? 2 : 1;
+      config.population.mutation.node_rate = 0.5;
+      std::size_t calls = 0;
+      const FitnessFunction fitness = [&](Runner&, const Network&) -> Result<Fitness> {
+        const double score = scores[calls++ % scores.size()];
+        return (way & 8) != 0 ? Fitness{{score, static_cast<double>(calls % 3)}, {score, 1}} : Fitness{{score}, {score, 1}};
+      };
+      Islands islands = Islands::create(1, config, read(kXorBase), task->input(), workers).value();
+      const std::string what = fmt::format("{} way {}", fmt::join(scores, " "), way);
+      for (int g = 0; g < 3; ++g) {
+        const auto r = islands.evolve(fitness, workers);
+        ASSERT_TRUE(r) << what << r.error().message;
+        const std::string saved = dump_json(islands.state().value());
+        const auto again = Islands::restore(parse_json(saved).value(), 1, config, task->input());
+        ASSERT_TRUE(again) << what << again.error().message;
+        EXPECT_EQ(dump_json(again->state().value()), saved) << what;
+        bool any = false;
+        for (const GenerationReport& one : r->islands)
+          for (const double score : one.scores) {
+            EXPECT_FALSE(std::isinf(score)) << what;
+            any = any || std::isfinite(score);
+          }
+        EXPECT_EQ(any, std::isfinite(r->best)) << what;
+        if (!any) continue;
+        ASSERT_NE(islands.best_member(), nullptr) << what;
+        EXPECT_TRUE(std::isfinite(islands.best_member()->fitness->score())) << what;
+        if ((way & 2) != 0) continue;  // the first place is the first species' champion
+        const std::optional<Fitness>& first = islands.populations()[0].fitness_of(0);
+        ASSERT_TRUE(first) << what;
+        EXPECT_TRUE(std::isfinite(first->score())) << what;
+      }
+    }
+}
+
+// Of runs that kept such scores: they count as NaN from here on.
+TEST(Population, E_30_infinite_scores_of_a_state_count_like_nan) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  PopulationConfig c = weights_only(4);
+  c.species_distance = 2;
+  const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
+  Population p = made(c, workers, *task);
+  ASSERT_TRUE(p.evolve(fitness, workers));
+  for (const char* infinite : {"Infinity", "-Infinity"}) {
+    Json state = p.state().value();
+    state["members"][0]["objectives"] = state["best"]["objectives"] = Json{infinite};
+    state["species"][0]["best"] = infinite;
+    auto again = Population::restore(state, 1, c, task->input(), 0);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_TRUE(std::isnan(again->fitness_of(0)->score()));
+    EXPECT_EQ(again->best_member(), nullptr);
+    const auto r = again->evolve(fitness, workers);
+    ASSERT_TRUE(r) << r.error().message;
+    EXPECT_TRUE(std::isfinite(again->best_score()));
+    EXPECT_NE(again->best_member(), nullptr);
+  }
 }
 
 TEST(Population, species_keep_champions_of_different_shapes) {

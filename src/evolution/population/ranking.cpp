@@ -9,7 +9,7 @@ namespace loom {
 namespace {
 
 bool is_judged(const Fitness& f) {
-  return !f.objectives.empty() && std::ranges::none_of(f.objectives, [](double v) { return std::isnan(v); });
+  return !f.objectives.empty() && std::ranges::none_of(f.objectives, [](double v) { return !std::isfinite(v); });
 }
 
 bool dominates(const Fitness& a, const Fitness& b) {

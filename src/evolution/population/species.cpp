@@ -64,6 +64,10 @@ std::vector<Population::Plan> Population::plan_by_species() {
     share[s] = sum / static_cast<double>(in[s].size()) + 1e-9;  // a level field is shared evenly
     total += share[s];
   }
+  if (!std::isfinite(total)) {  // scores so far apart that the range of f64 ends between them: a level field
+    total = 0;
+    for (double& one : share) one = one > 0 ? 1 : 0, total += one;
+  }
   std::vector<std::size_t> places(species_.size(), 0);
   std::vector<std::pair<double, std::size_t>> rest;
   std::size_t given = 0;

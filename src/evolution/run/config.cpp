@@ -179,6 +179,7 @@ Result<EvolutionConfig> evolution_config_from(const Json& json) {
     c.objectives.push_back(name);
     return {};
   });
+  p.objectives = c.objectives.size();
   if (const Json* network = r.take("network")) c.network = *network;
   if (!c.network.is_object() && !c.network.is_string()) r.complain(Code::InvalidConfig, "network", "a spec or the path of a network expected");
   const Json *task = r.take("task"), *mutation = r.take("mutation"), *splice = r.take("splice"), *species = r.take("species"), *novelty = r.take("novelty");

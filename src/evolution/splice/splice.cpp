@@ -1,5 +1,6 @@
 #include "evolution/splice/splice.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -18,6 +19,7 @@ std::pair<double, double> shifted(double a, double b) {
   const bool has_a = std::isfinite(a), has_b = std::isfinite(b);
   if (!has_a) a = has_b ? b : 0;
   if (!has_b) b = has_a ? a : 0;
+  if (std::max(std::abs(a), std::abs(b)) > 0x1p1020) a *= 0.25, b *= 0.25;  // so that their distance and their sum are numbers too
   const double least = a < b ? a : b;
   if (least < 0) a -= least, b -= least;
   if (has_a && !has_b) b = 0;  // the lower one
