@@ -244,7 +244,7 @@ TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first
   expect_error(train({config(R"({"optimizer":"sgd"})"), "--resume"}), 3, {"/optimizer"});
   // More epochs are no other training.
   EXPECT_EQ(result({config(R"({"epochs":5})"), "--resume"})["steps"], 30);
-  EXPECT_EQ(loom({"replay", file("c.run")}).status, 3) << "the journal says 3 epochs at its start";
+  EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
   // Torn and foreign files.
   const std::string whole = read_all(file("c.run/checkpoint.entity"));
   write_all(file("c.run/checkpoint.entity"), whole.substr(0, whole.size() / 2));
