@@ -331,7 +331,7 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
 Run chat_command(CLI::App& app) {
   auto o = std::make_shared<ChatOptions>();
   o->generation.max_tokens = 1024;
-  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
+  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
   o->prompting.add(app);
   o->generation.add(app, false);

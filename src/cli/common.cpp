@@ -26,13 +26,17 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->capture_default_str();
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
-  app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
+  add_path(app, "--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
   add_model_dtype(app, options);
 }
 
 void add_model_dtype(CLI::App& app, CommonOptions& options) {
   app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
       ->check(dtype_name());
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("the value is empty") : std::string(); }, "", "not empty");
 }
 
 CLI::Validator whole_number() {

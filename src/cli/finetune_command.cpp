@@ -181,13 +181,13 @@ Run finetune_command(CLI::App& app) {
     o->settings.emplace_back(option, path);
     return option;
   };
-  o->model = app.add_option("MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
-  o->text = app.add_option("--text", o->sources.text, "What to learn: a text file");
-  app.add_option("-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
+  o->model = add_path(app, "MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  o->text = add_path(app, "--text", o->sources.text, "What to learn: a text file");
+  add_path(app, "-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
       ->required();
   const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
-  o->from = app.add_option("--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
+  o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
   setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->check(number_within(1e-9, 1e9))->capture_default_str();
   setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")

@@ -152,7 +152,7 @@ Run verify_command(CLI::App& app) {
   app.add_option("--seed", o->seed, "Of the random networks (1)")->check(whole_number());
   app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number());
   app.add_flag("--all-ways", o->plenty, "Every instruction set with every number of threads, not a handful that rotates");
-  app.add_option("--trial", o->kept, "A case from a file, as a failing one is printed");
+  add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed");
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };
 }

@@ -39,15 +39,15 @@ Result<Json> read_tools(const std::string& path) {
 
 void PromptFlags::add(CLI::App& app) {
   auto* const first = app.add_option("--system", system, "System message");
-  app.add_option("--messages", messages, "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
+  add_path(app, "--messages", messages, "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
       ->type_name("FILE")
       ->excludes(first);
-  app.add_option("--tools", tools, "JSON file: a list of functions that the template tells the model about")->type_name("FILE");
-  app.add_option("--chat-template", chat_template,
+  add_path(app, "--tools", tools, "JSON file: a list of functions that the template tells the model about")->type_name("FILE");
+  add_path(app, "--chat-template", chat_template,
                  "In place of the model's: a file, or one of chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, bitnet_instruction, bitnet_microsoft")
       ->type_name("FILE|NAME");
   app.add_option("--template-var", variables, "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
-  app.add_option("--date", date, "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)");
+  app.add_option("--date", date, "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)")->check(not_empty());
 }
 
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model) {

@@ -268,6 +268,31 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
     expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3, "no chat template");
 }
 
+// Of a shell's variable that is not set: what would be read or written is not what was meant.
+TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
+  test::write_all(temp("c.json"), "{}");
+  const std::string net = source_path("examples/demo.json"), config = temp("c.json");
+  const std::pair<Args, const char*> wrong[] = {
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--messages"}, {{"generate", small(), "-n", "1"}, "--file"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--tools"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--chat-template"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--adapter"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--date"},
+      {{"run", net}, "--input"}, {{"run", net}, "--output"}, {{"convert", small(), temp("o.entity")}, "--adapter"}, {{"convert", small()}, "--output"},
+      {{"finetune", small(), "--text", config, "-o", temp("a")}, "--from"}, {{"finetune", small(), "--text", config}, "--output"}, {{"finetune", small(), "-o", temp("a")}, "--text"},
+      {{"tokenize", small()}, "--file"}, {{"detokenize", small(), "--ids", "1"}, "--file"},
+      {{"train", config}, "--output"}, {{"train", config}, "--folder"}, {{"evolve", config}, "--output"}, {{"report", temp("r")}, "--output"}, {{"replay", temp("r")}, "--folder"},
+      {{"dna", net, net}, "--journal"}, {{"dna", net, net}, "--output"}, {{"graph", net}, "--output"}, {{"quantize", small(), "--dtype", "q8_0"}, "--output"},
+      {{"morph", net, "--dtype", "int8"}, "--output"}, {{"morph", net, temp("o.json"), "--auto"}, "--data"}, {{"morph", net, temp("o.json"), "--auto"}, "--types"},
+      {{"verify"}, "--trial"}, {{"bench", "matrix"}, "--kind"},
+  };
+  for (const auto& [args, name] : wrong) {
+    Args all = args;
+    all.insert(all.end(), {name, ""});
+    expect_refused(all, 2, std::string(name) + ": the value is empty");
+  }
+  for (const char* command : {"run", "inspect", "graph", "chat", "generate", "logits", "train", "evolve", "replay", "report", "bench", "tokenize"})
+    expect_refused({command, ""}, 2, "the value is empty");
+  expect_refused({"morph", net, "", "--dtype", "int8"}, 2, "--output: the value is empty");
+}
+
 TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
   const std::pair<Args, const char*> wrong[] = {
       {{"generate", small(), "-p", "a", "--logprobs", "2"}, "--json"},
