@@ -43,8 +43,8 @@ CLI::Option* add_path(CLI::App& app, const std::string& names, T& path, const st
   return app.add_option(names, path, what)->check(not_empty());
 }
 
-// Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
-CLI::Validator whole_number();
+// Digits alone, from `least` to 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
+CLI::Validator whole_number(std::uint64_t least = 0);
 // Neither NaN nor outside low to high.
 CLI::Validator number_within(double low, double high);
 

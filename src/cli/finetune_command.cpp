@@ -199,8 +199,8 @@ Run finetune_command(CLI::App& app) {
   setting(app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory"), "micro_batch")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number())->capture_default_str();
-  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number())->excludes(epochs);
+  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number(1))->capture_default_str();
+  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number(1))->excludes(epochs);
   setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"), "learning_rate")
       ->check(number_within(0, 1e12))
       ->capture_default_str();

@@ -308,6 +308,16 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--seed", "3"}, "--seed"},
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--batch", "3"}, "--batch"},
       {{"bench", small(), "matrix"}, "matrix"},
+      // None at all is not what an absent option means.
+      {{"train", "c.json", "--epochs", "0"}, "0 is no whole number from 1"},
+      {{"evolve", "e.json", "--generations", "0"}, "0 is no whole number from 1"},
+      {{"finetune", small(), "--text", "t.txt", "-o", temp("none"), "--steps", "0"}, "0 is no whole number from 1"},
+      {{"finetune", small(), "--text", "t.txt", "-o", temp("none"), "--epochs", "00"}, "00 is no whole number from 1"},
+      {{"verify", "--random", "0"}, "0 is no whole number from 1"},
+      {{"verify", "--seed", "5"}, "--random"},
+      {{"verify", "--case", "5"}, "--random"},
+      {{"verify", "--all-ways"}, "--random"},
+      {{"verify", "--random", "1", "--trial", "t.json"}, "--trial"},
   };
   for (const auto& [args, named] : wrong) expect_refused(args, 2, named);
   // An empty text is one.
