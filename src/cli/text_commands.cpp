@@ -120,11 +120,13 @@ Result<int> run_tokenize(const TokenizeOptions& o) {
 Result<int> run_detokenize(const TokenizeOptions& o) {
   LOOM_TRY(const auto tokenizer, load_tokenizer(o.model));
   LOOM_TRY(const std::string input, read_input(o.ids, o.file));
-  LOOM_TRY(const auto ids, parse_ids(input));
-  for (const std::int32_t id : ids)
+  const std::string from = o.file.empty() ? "--ids" : o.file;
+  const auto ids = parse_ids(input);
+  if (!ids) return at(from, ids.error());
+  for (const std::int32_t id : *ids)
     if (static_cast<std::size_t>(id) >= tokenizer->vocab_size())
-      return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, tokenizer->vocab_size());
-  const std::string text = tokenizer->decode(ids, {.skip_special_tokens = o.skip_special});
+      return fail(Code::IndexOutOfRange, "{}: token id {} is outside the vocabulary of {}", from, id, tokenizer->vocab_size());
+  const std::string text = tokenizer->decode(*ids, {.skip_special_tokens = o.skip_special});
   if (o.common.json)
     print_json(Json{{"text", text}});
   else

@@ -293,6 +293,13 @@ TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
   expect_refused({"morph", net, "", "--dtype", "int8"}, 2, "--output: the value is empty");
 }
 
+TEST_F(Usage, bad_token_ids_of_a_file_are_told_with_its_name) {
+  test::write_all(temp("ids.txt"), "1,two"), test::write_all(temp("far.txt"), "1,99999999");
+  expect_refused({"detokenize", small(), "--file", temp("ids.txt")}, 2, "ids.txt: \"two\"");
+  expect_refused({"detokenize", small(), "--file", temp("far.txt")}, 3, "loom: " + temp("far.txt") + ": token id 99999999");
+  expect_refused({"detokenize", small(), "--ids", "1,two"}, 2, "--ids: \"two\"");
+}
+
 TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
   const std::pair<Args, const char*> wrong[] = {
       {{"generate", small(), "-p", "a", "--logprobs", "2"}, "--json"},
