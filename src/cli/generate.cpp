@@ -33,7 +33,7 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
     if (!o.file.empty() && prompt.text.ends_with('\n')) prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
   }
   if (!o.raw) {
-    LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model));
+    LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model, o.common));
     // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide otherwise.
     prompt.templated = o.chat || prompts.chat_template || o.prompting.need_template();
     if (prompt.templated) {

@@ -293,6 +293,30 @@ TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
   expect_refused({"morph", net, "", "--dtype", "int8"}, 2, "--output: the value is empty");
 }
 
+TEST_F(Usage, what_a_template_never_reads_is_told_and_what_loom_sets_cannot_be_replaced) {
+  test::write_all(temp("tool.json"), R"([{"type":"function","function":{"name":"clock"}}])");
+  // In its text, in a comment and in other words they are not read.
+  test::write_all(temp("deaf.jinja"), "tools mood {# tools mood #}{{ messages[0].content }}{% set toolset = 1 %}{{ toolset }}");
+  test::write_all(temp("hears.jinja"), "{{ messages[0].content }}{%- if tools %}T{% endif %}{{mood}}{{ strftime_now('%d') }}");
+  const auto shown = [&](const char* name, const Args& more) {
+    Args all = {"generate", small(), "-p", "Hello", "--show-prompt", "--chat-template", temp(name)};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome run = loom(all);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.err;
+  };
+  const Args all = {"--tools", temp("tool.json"), "--template-var", "mood=1", "--date", "2001-02-03"};
+  EXPECT_EQ(shown("deaf.jinja", all),
+            "loom: warning: --tools has no effect: the chat template reads no tools\nloom: warning: --date has no effect: the chat template reads no strftime_now\n"
+            "loom: warning: --template-var mood has no effect: the chat template reads no mood\n");
+  EXPECT_EQ(shown("hears.jinja", all), "");
+  Args silent = all;
+  silent.push_back("-q");
+  EXPECT_EQ(shown("deaf.jinja", silent), "");
+  for (const char* name : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "strftime_now"})
+    expect_refused({"generate", small(), "-p", "a", "--template-var", std::string(name) + "=[]"}, 2, std::string("Loom sets ") + name);
+}
+
 TEST_F(Usage, bad_token_ids_of_a_file_are_told_with_its_name) {
   test::write_all(temp("ids.txt"), "1,two"), test::write_all(temp("far.txt"), "1,99999999");
   expect_refused({"detokenize", small(), "--file", temp("ids.txt")}, 2, "ids.txt: \"two\"");
