@@ -24,11 +24,11 @@ Result<std::vector<DType>> types_of(const std::string& list) {
 
 void add_auto_morph(CLI::App& app, AutoMorphFlags& f) {
   app.add_flag("--auto", f.automatic, "Choose a type for every layer by what it costs on --data");
-  app.add_option("--data", f.data,
+  add_path(app, "--data", f.data,
                  "Examples: FILE.npz (inputs, targets), FILE.npy (inputs), FILE.json ({\"inputs\": .., \"targets\": ..} or inputs)");
   f.bytes_option = app.add_option("--max-bytes", f.max_bytes, "With --auto: weights in memory, the least loss within them")->check(whole_number());
   f.loss_option = app.add_option("--max-loss", f.max_loss, "With --auto: the loss that may be reached, in the fewest bytes found");
-  app.add_option("--types", f.types, "With --auto: types to choose from, as int8,int4 (default: all 21)");
+  app.add_option("--types", f.types, "With --auto: types to choose from, as int8,int4 (default: all 21)")->check(not_empty());
 }
 
 Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, const CommonOptions& common) {

@@ -93,7 +93,7 @@ Result<int> run(const BenchOptions& o) {
 
 Run bench_command(CLI::App& app) {
   auto o = std::make_shared<BenchOptions>();
-  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
+  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
   app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   app.add_option("--batch", o->batch, "Sequences at once")->capture_default_str()->check(CLI::Range(1, 256));

@@ -217,15 +217,15 @@ Result<int> run(const MatrixOptions& o) {
 
 Run bench_matrix_command(CLI::App& app) {
   auto o = std::make_shared<MatrixOptions>();
-  app.add_option("--kind", o->kind, "One layer kind (default: all)");
-  app.add_option("--dtype", o->dtype, "One of the 21 types (default: all)");
+  app.add_option("--kind", o->kind, "One layer kind (default: all)")->check(not_empty());
+  app.add_option("--dtype", o->dtype, "One of the 21 types (default: all)")->check(not_empty());
   app.add_option("--pass", o->pass, "forward or backward (default: both)")->check(CLI::IsMember({"forward", "backward"}));
   app.add_option("--seconds", o->seconds, "Time to spend; every pass runs three times at least")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   app.add_option("-t,--threads", o->common.threads, "The larger number of threads (default: one per physical core)")
       ->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_option("--isa", o->common.isa, "Instruction set beside scalar (default: the best one)");
+  app.add_option("--isa", o->common.isa, "Instruction set beside scalar (default: the best one)")->check(not_empty());
   app.add_flag("--csv", o->csv, "One line per pass and setting, with least and median");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bar and notes on stderr");

@@ -306,7 +306,7 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
-  LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model));
+  LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
   if (!prompts.chat_template)
     return fail(Code::NoTemplate, "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text", o.model);
   LOOM_TRY(Json messages, first_messages(o.prompting));
@@ -331,7 +331,7 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
 Run chat_command(CLI::App& app) {
   auto o = std::make_shared<ChatOptions>();
   o->generation.max_tokens = 1024;
-  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
+  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
   o->prompting.add(app);
   o->generation.add(app, false);

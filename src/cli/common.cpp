@@ -26,7 +26,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->capture_default_str();
   app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
-  app.add_option("--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
+  add_path(app, "--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
   add_model_dtype(app, options);
 }
 
@@ -35,13 +35,18 @@ void add_model_dtype(CLI::App& app, CommonOptions& options) {
       ->check(dtype_name());
 }
 
-CLI::Validator whole_number() {
-  const auto check = [](std::string& text) -> std::string {
+CLI::Validator not_empty() {
+  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("the value is empty") : std::string(); }, "", "not empty");
+}
+
+CLI::Validator whole_number(std::uint64_t least) {
+  const auto check = [least](std::string& text) -> std::string {
     constexpr std::string_view kLargest = "18446744073709551615";
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     const std::string_view number = std::string_view(text).substr(std::min(text.size(), text.find_first_not_of('0')));
-    if (digits && (number.size() < kLargest.size() || (number.size() == kLargest.size() && number <= kLargest))) return {};
-    return fmt::format("{} is no whole number from 0 to {}", text, kLargest);
+    const bool fits = digits && (number.size() < kLargest.size() || (number.size() == kLargest.size() && number <= kLargest));
+    if (fits && std::strtoull(text.c_str(), nullptr, 10) >= least) return {};
+    return fmt::format("{} is no whole number from {} to {}", text, least, kLargest);
   };
   return CLI::Validator(check, "", "whole number");
 }

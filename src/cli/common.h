@@ -35,8 +35,16 @@ void add_model_dtype(CLI::App& app, CommonOptions& options);
 // --max-memory: what the weights that a spec asks for, and one call, may take.
 void add_max_memory(CLI::App& app, CommonOptions& options);
 
-// Digits alone, at most 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
-CLI::Validator whole_number();
+// An empty name or word is a mistake, as of a shell's variable that is not set, and counts as no absent option.
+CLI::Validator not_empty();
+// An option that names a file or a folder, or several of them.
+template <class T>
+CLI::Option* add_path(CLI::App& app, const std::string& names, T& path, const std::string& what) {
+  return app.add_option(names, path, what)->check(not_empty());
+}
+
+// Digits alone, from `least` to 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
+CLI::Validator whole_number(std::uint64_t least = 0);
 // Neither NaN nor outside low to high.
 CLI::Validator number_within(double low, double high);
 

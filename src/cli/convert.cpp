@@ -52,10 +52,10 @@ Result<int> run_convert(const ConvertOptions& o) {
 
 Run convert_command(CLI::App& app) {
   auto o = std::make_shared<ConvertOptions>();
-  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
-  app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
+  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
+  add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
   add_model_dtype(app, o->common);
-  app.add_option("--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
+  add_path(app, "--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
   add_overwrite(app, o->overwrite);
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes on stderr");

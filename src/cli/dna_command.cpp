@@ -190,11 +190,11 @@ Result<int> run_dna(const DnaFlags& o) {
 
 Run dna_command(CLI::App& app) {
   auto o = std::make_shared<DnaFlags>();
-  app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity");
-  app.add_option("B", o->b, "The other");
-  app.add_option("MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
-  app.add_option("--journal", o->journal, "Folder of a training: how each layer drifts from epoch to epoch, and layers that become what others were");
-  app.add_option("-o,--output,--svg", o->svg, "A picture to write: all similarities, or with --journal layers by epochs");
+  add_path(app, "A", o->a, "JSON spec, JSON checkpoint or .entity");
+  add_path(app, "B", o->b, "The other");
+  add_path(app, "MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
+  add_path(app, "--journal", o->journal, "Folder of a training: how each layer drifts from epoch to epoch, and layers that become what others were");
+  add_path(app, "-o,--output,--svg", o->svg, "A picture to write: all similarities, or with --journal layers by epochs");
   add_overwrite(app, o->overwrite);
   app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");

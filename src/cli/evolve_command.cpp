@@ -293,11 +293,11 @@ class EvolveRun {
 
 Run evolve_command(CLI::App& app) {
   auto o = std::make_shared<EvolveFlags>();
-  app.add_option("CONFIG", o->config, "JSON: task, network, population, generations, seed, mutation... (docs/evolution.md)")->required();
-  app.add_option("-o,--output", o->output, "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");
+  add_path(app, "CONFIG", o->config, "JSON: task, network, population, generations, seed, mutation... (docs/evolution.md)")->required();
+  add_path(app, "-o,--output", o->output, "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");
   const auto resume = app.add_flag("--resume", o->resume, "Go on from state.json in the output folder");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
-  app.add_option("--generations", o->generations, "In place of the configuration's")->check(whole_number());
+  app.add_option("--generations", o->generations, "In place of the configuration's")->check(whole_number(1));
   app.add_option("--save-every", o->save_every, "Generations between saves")->check(CLI::Range(1, 1000000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);

@@ -228,7 +228,7 @@ Result<int> run_quantize(const QuantizeOptions& o) {
 
 Run inspect_command(CLI::App& app) {
   auto o = std::make_shared<InspectOptions>();
-  app.add_option("FILE", o->model, "GGUF file, Hugging Face folder, JSON spec or .entity")->required();
+  add_path(app, "FILE", o->model, "GGUF file, Hugging Face folder, JSON spec or .entity")->required();
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
@@ -240,8 +240,8 @@ Run inspect_command(CLI::App& app) {
 
 Run quantize_command(CLI::App& app) {
   auto o = std::make_shared<QuantizeOptions>();
-  app.add_option("MODEL", o->model, "GGUF file")->required();
-  app.add_option("-o,--output,OUTPUT", o->output, "GGUF file to write")->required();
+  add_path(app, "MODEL", o->model, "GGUF file")->required();
+  add_path(app, "-o,--output,OUTPUT", o->output, "GGUF file to write")->required();
   app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required()->check(dtype_name());
   add_overwrite(app, o->overwrite);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

@@ -181,13 +181,13 @@ Run finetune_command(CLI::App& app) {
     o->settings.emplace_back(option, path);
     return option;
   };
-  o->model = app.add_option("MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
-  o->text = app.add_option("--text", o->sources.text, "What to learn: a text file");
-  app.add_option("-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
+  o->model = add_path(app, "MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  o->text = add_path(app, "--text", o->sources.text, "What to learn: a text file");
+  add_path(app, "-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
       ->required();
   const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
-  o->from = app.add_option("--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
+  o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
   setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->check(number_within(1e-9, 1e9))->capture_default_str();
   setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")
@@ -199,8 +199,8 @@ Run finetune_command(CLI::App& app) {
   setting(app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory"), "micro_batch")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number())->capture_default_str();
-  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number())->excludes(epochs);
+  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number(1))->capture_default_str();
+  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number(1))->excludes(epochs);
   setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"), "learning_rate")
       ->check(number_within(0, 1e12))
       ->capture_default_str();

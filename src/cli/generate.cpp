@@ -33,7 +33,7 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
     if (!o.file.empty() && prompt.text.ends_with('\n')) prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
   }
   if (!o.raw) {
-    LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model));
+    LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model, o.common));
     // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide otherwise.
     prompt.templated = o.chat || prompts.chat_template || o.prompting.need_template();
     if (prompt.templated) {
@@ -144,9 +144,9 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
 
 Run generate_command(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>();
-  app.add_option("MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
+  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "The question, or the text to continue");
-  app.add_option("-f,--file", o->file, "Read it from a file; - for standard input. A line break at its end does not count")->excludes(prompt);
+  add_path(app, "-f,--file", o->file, "Read it from a file; - for standard input. A line break at its end does not count")->excludes(prompt);
   o->prompting.add(app);
   auto* raw = app.add_flag("--raw", o->raw, "Continue the text as it is, without the chat template");
   app.add_flag("--chat", o->chat, "Use the chat template; an error when the model has none")->excludes(raw);

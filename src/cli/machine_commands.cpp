@@ -148,11 +148,11 @@ Run verify_command(CLI::App& app) {
   auto o = std::make_shared<VerifyOptions>();
   app.add_flag("--table", o->table, "Print the digest of every case");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")->check(whole_number());
-  app.add_option("--seed", o->seed, "Of the random networks (1)")->check(whole_number());
-  app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number());
-  app.add_flag("--all-ways", o->plenty, "Every instruction set with every number of threads, not a handful that rotates");
-  app.add_option("--trial", o->kept, "A case from a file, as a failing one is printed");
+  auto* const random = app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")->check(whole_number(1));
+  app.add_option("--seed", o->seed, "Of the random networks (1)")->check(whole_number())->needs(random);
+  app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number())->needs(random);
+  app.add_flag("--all-ways", o->plenty, "Every instruction set with every number of threads, not a handful that rotates")->needs(random);
+  add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };
 }

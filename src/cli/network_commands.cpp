@@ -218,9 +218,9 @@ Result<int> run_diff(const DiffOptions& o) {
 
 Run run_command(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
-  app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  auto* const input = app.add_option("-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
-  app.add_option("-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  auto* const input = add_path(app, "-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
+  add_path(app, "-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
@@ -233,10 +233,10 @@ Run run_command(CLI::App& app) {
 
 Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
-  app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(dtype_name());
-  app.add_option("--cell", o->cells, "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated");
+  app.add_option("--cell", o->cells, "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated")->check(not_empty());
   add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
@@ -249,8 +249,8 @@ Run morph_command(CLI::App& app) {
 
 Run diff_command(CLI::App& app) {
   auto o = std::make_shared<DiffOptions>();
-  app.add_option("A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("B", o->b, "The other")->required();
+  add_path(app, "A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
+  add_path(app, "B", o->b, "The other")->required();
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);

@@ -203,8 +203,8 @@ Run graph_command(CLI::App& app) {
     bool overwrite = false;
   };
   auto o = std::make_shared<Options>();
-  app.add_option("NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  app.add_option("-o,--output", o->output, "FILE.svg; without it, stdout");
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  add_path(app, "-o,--output", o->output, "FILE.svg; without it, stdout");
   add_overwrite(app, o->overwrite);
   add_common(app, o->common, false);
   return [o]() -> int {

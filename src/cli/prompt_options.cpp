@@ -1,5 +1,7 @@
 #include "cli/prompt_options.h"
 
+#include <algorithm>
+
 #include "cli/conversation.h"
 #include "core/file.h"
 
@@ -35,22 +37,59 @@ Result<Json> read_tools(const std::string& path) {
   return json;
 }
 
+// Variables of every template that have options of their own or come from the model.
+constexpr std::string_view kOwnVariables[] = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "strftime_now"};
+
+Result<void> add_variable(const std::string& entry, Json& variables) {
+  const std::size_t equals = entry.find('=');
+  if (equals == entry.npos || equals == 0) return fail(Code::InvalidArgument, "--template-var {}: expected NAME=JSON", entry);
+  const std::string name = entry.substr(0, equals), value = entry.substr(equals + 1);
+  if (std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables))
+    return fail(Code::InvalidArgument, "--template-var {}: Loom sets {} itself; --messages, --tools and --date give what it takes", entry, name);
+  auto json = parse_json(value);
+  if (!json) return fail(Code::InvalidArgument, "--template-var {}: the value is no JSON; a text needs quotes: {}='\"...\"'", entry, name);
+  variables[name] = std::move(*json);
+  return {};
+}
+
+// Whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
+bool mentions(std::string_view source, std::string_view name) {
+  const auto in_word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  for (std::size_t begin = 0; (begin = source.find('{', begin)) != source.npos && begin + 1 < source.size(); ++begin) {
+    if (source[begin + 1] != '{' && source[begin + 1] != '%') continue;
+    const std::size_t end = std::min(source.find(source[begin + 1] == '{' ? "}}" : "%}", begin + 2), source.size());
+    for (std::size_t i = begin + 2; (i = source.find(name, i)) < end; ++i)
+      if (!in_word(source[i - 1]) && (i + name.size() == source.size() || !in_word(source[i + name.size()]))) return true;
+  }
+  return false;
+}
+
+void warn_of_unread(const PromptFlags& flags, const Prompts& prompts) {
+  const std::string& source = prompts.chat_template->source();
+  const auto check = [&](const std::string& option, const std::string& name) {
+    if (!mentions(source, name)) warn(fmt::format("{} has no effect: the chat template reads no {}", option, name));
+  };
+  if (!flags.tools.empty()) check("--tools", "tools");
+  if (!flags.date.empty()) check("--date", "strftime_now");
+  for (const auto& [name, value] : prompts.variables.items()) check("--template-var " + name, name);
+}
+
 }  // namespace
 
 void PromptFlags::add(CLI::App& app) {
   auto* const first = app.add_option("--system", system, "System message");
-  app.add_option("--messages", messages, "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
+  add_path(app, "--messages", messages, "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
       ->type_name("FILE")
       ->excludes(first);
-  app.add_option("--tools", tools, "JSON file: a list of functions that the template tells the model about")->type_name("FILE");
-  app.add_option("--chat-template", chat_template,
+  add_path(app, "--tools", tools, "JSON file: a list of functions that the template tells the model about")->type_name("FILE");
+  add_path(app, "--chat-template", chat_template,
                  "In place of the model's: a file, or one of chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, bitnet_instruction, bitnet_microsoft")
       ->type_name("FILE|NAME");
   app.add_option("--template-var", variables, "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
-  app.add_option("--date", date, "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)");
+  app.add_option("--date", date, "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)")->check(not_empty());
 }
 
-Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model) {
+Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common) {
   Prompts out;
   out.chat_template = model.chat_template;
   out.bos_token = model.bos_token, out.eos_token = model.eos_token;
@@ -62,19 +101,13 @@ Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& mode
   if (!flags.tools.empty()) {
     LOOM_TRY(out.tools, read_tools(flags.tools));
   }
-  for (const std::string& entry : flags.variables) {
-    const std::size_t equals = entry.find('=');
-    if (equals == entry.npos || equals == 0) return fail(Code::InvalidArgument, "--template-var {}: expected NAME=JSON", entry);
-    const std::string name = entry.substr(0, equals), value = entry.substr(equals + 1);
-    auto json = parse_json(value);
-    if (!json) return fail(Code::InvalidArgument, "--template-var {}: the value is no JSON; a text needs quotes: {}='\"...\"'", entry, name);
-    out.variables[name] = std::move(*json);
-  }
+  for (const std::string& entry : flags.variables) LOOM_TRY_VOID(add_variable(entry, out.variables));
   if (!flags.date.empty()) {
     auto date = parse_template_date(flags.date);
     if (!date) return at("--date", std::move(date).error());
     out.date = *date;
   }
+  if (out.chat_template && !common.quiet) warn_of_unread(flags, out);
   return out;
 }
 

@@ -27,8 +27,9 @@ struct Prompts {
   // NoTemplate without a template; what a template refuses, with --date named if it asks for one.
   Result<std::string> render(const Json& messages) const;
 };
-// InvalidArgument for flags that cannot be read. A template of the model that does not parse is an error, unless another one is asked for.
-Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model);
+// InvalidArgument for flags that cannot be read, and for variables that Loom sets. A template of the model that does not parse is an error, unless
+// another one is asked for. Warns, unless --quiet, of what the template never reads.
+Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common);
 
 // The messages that the flags give: of --messages, or of --system alone.
 Result<Json> first_messages(const PromptFlags& flags);

@@ -81,8 +81,9 @@ Result<Input> read_tensor(const std::string& path) {
     return input;
   }
   LOOM_TRY(const std::string text, read_text_file(path));
-  LOOM_TRY(const Json json, parse_json(text));
-  auto input = from_json(json);
+  const auto json = parse_json(text);
+  if (!json) return at(path, json.error());
+  auto input = from_json(*json);
   if (!input) return at(path, std::move(input).error());
   return input;
 }

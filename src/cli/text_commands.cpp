@@ -120,11 +120,13 @@ Result<int> run_tokenize(const TokenizeOptions& o) {
 Result<int> run_detokenize(const TokenizeOptions& o) {
   LOOM_TRY(const auto tokenizer, load_tokenizer(o.model));
   LOOM_TRY(const std::string input, read_input(o.ids, o.file));
-  LOOM_TRY(const auto ids, parse_ids(input));
-  for (const std::int32_t id : ids)
+  const std::string from = o.file.empty() ? "--ids" : o.file;
+  const auto ids = parse_ids(input);
+  if (!ids) return at(from, ids.error());
+  for (const std::int32_t id : *ids)
     if (static_cast<std::size_t>(id) >= tokenizer->vocab_size())
-      return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, tokenizer->vocab_size());
-  const std::string text = tokenizer->decode(ids, {.skip_special_tokens = o.skip_special});
+      return fail(Code::IndexOutOfRange, "{}: token id {} is outside the vocabulary of {}", from, id, tokenizer->vocab_size());
+  const std::string text = tokenizer->decode(*ids, {.skip_special_tokens = o.skip_special});
   if (o.common.json)
     print_json(Json{{"text", text}});
   else
@@ -191,7 +193,7 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
 
 Run logits_command(CLI::App& app) {
   auto o = std::make_shared<LogitsOptions>();
-  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is");
   app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
   app.add_option("--top", o->top, "How many of the best to show")->capture_default_str()->check(whole_number());
@@ -205,9 +207,9 @@ Run logits_command(CLI::App& app) {
 
 Run tokenize_command(CLI::App& app) {
   auto o = std::make_shared<TokenizeOptions>();
-  app.add_option("FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  add_path(app, "FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
   auto* text = app.add_option("--text", o->text, "The text");
-  app.add_option("--file", o->file, "Read it from a file; - for standard input")->excludes(text);
+  add_path(app, "--file", o->file, "Read it from a file; - for standard input")->excludes(text);
   app.add_flag("--no-special", o->no_special, "Add no special tokens around the text");
   app.add_flag("--no-parse-special", o->no_parse, "Markers such as <|im_end|> in the text are ordinary text");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
@@ -217,9 +219,9 @@ Run tokenize_command(CLI::App& app) {
 
 Run detokenize_command(CLI::App& app) {
   auto o = std::make_shared<TokenizeOptions>();
-  app.add_option("FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  add_path(app, "FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
   auto* ids = app.add_option("--ids", o->ids, "Token ids: 1,2,3");
-  app.add_option("--file", o->file, "Read them from a file; - for standard input")->excludes(ids);
+  add_path(app, "--file", o->file, "Read them from a file; - for standard input")->excludes(ids);
   app.add_flag("--skip-special", o->skip_special, "Leave special tokens out");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
@@ -228,8 +230,8 @@ Run detokenize_command(CLI::App& app) {
 
 Run perplexity_command(CLI::App& app) {
   auto o = std::make_shared<PerplexityOptions>();
-  app.add_option("MODEL", o->model, "GGUF file or Hugging Face folder")->required();
-  app.add_option("FILE", o->file, "Text file")->required();
+  add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  add_path(app, "FILE", o->file, "Text file")->required();
   app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")->capture_default_str()->check(whole_number());
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

@@ -198,13 +198,13 @@ Result<int> run_replay(const ReplayOptions& o) {
 
 Run train_command(CLI::App& app) {
   const auto o = std::make_shared<TrainOptions>();
-  app.add_option("CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
-  app.add_option("-o,--output,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
-  app.add_option("--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
+  add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
+  add_path(app, "-o,--output,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
+  add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
   const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
-  app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number());
+  app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number(1));
   add_common(app, o->common, false);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_train(*o)); };
@@ -216,8 +216,8 @@ Run report_command(CLI::App& app) {
     bool overwrite = false;
   };
   const auto o = std::make_shared<ReportOptions>();
-  app.add_option("RUN", o->run, "Folder of a run, finished or not")->required();
-  app.add_option("-o,--output,--out", o->out, "Where the page goes (default: RUN/report.html)");
+  add_path(app, "RUN", o->run, "Folder of a run, finished or not")->required();
+  add_path(app, "-o,--output,--out", o->out, "Where the page goes (default: RUN/report.html)");
   add_overwrite(app, o->overwrite);
   return [o] {
     const std::string page = o->out.empty() ? o->run + "/report.html" : o->out;
@@ -230,8 +230,8 @@ Run report_command(CLI::App& app) {
 
 Run replay_command(CLI::App& app) {
   const auto o = std::make_shared<ReplayOptions>();
-  app.add_option("JOURNAL", o->journal, "journal.jsonl of a run, or its folder")->required();
-  app.add_option("--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
+  add_path(app, "JOURNAL", o->journal, "journal.jsonl of a run, or its folder")->required();
+  add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
   add_common(app, o->common, false);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_replay(*o)); };

@@ -90,6 +90,16 @@ TEST_F(NetworkCli, D_21_morph_of_single_cells) {
   expect_one_line(loom({"morph", net, file("o.entity"), "--auto", "--data", "x.npz", "--max-bytes", "9", "--cell", "layers.0"}), 2, "--cell");
 }
 
+TEST_F(NetworkCli, F4_a_bad_input_is_named_and_not_the_network) {
+  const std::string net = file("net.json", R"({"layers":[{"type":"dense","input_size":2,"output_size":2}]})");
+  for (const auto& [name, text] : {std::pair("bad.json", "[[1,2"), std::pair("list.json", "[[1,[2]]]"), std::pair("word.json", "[\"a\"]"), std::pair("bad.npy", "NUMPY"), std::pair("none.json", "")}) {
+    SCOPED_TRACE(name);
+    const std::string input = file(name, text);
+    expect_one_line(loom({"run", net, "-i", input}), 3, name);
+    expect_one_line(loom({"morph", net, file("o.json"), "--auto", "--data", input, "--max-loss", "1"}), 3, name);
+  }
+}
+
 // A dense cell that is fed by a link: evolution once took it for a Dense and died.
 TEST_F(NetworkCli, B2_evolve_takes_a_network_with_a_feed_link) {
   const std::string config = file("evolve.json", R"({"task":"xor","population":4,"generations":2,"network":{"layers":[

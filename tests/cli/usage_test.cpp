@@ -268,6 +268,62 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
     expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3, "no chat template");
 }
 
+// Of a shell's variable that is not set: what would be read or written is not what was meant.
+TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
+  test::write_all(temp("c.json"), "{}");
+  const std::string net = source_path("examples/demo.json"), config = temp("c.json");
+  const std::pair<Args, const char*> wrong[] = {
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--messages"}, {{"generate", small(), "-n", "1"}, "--file"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--tools"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--chat-template"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--adapter"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--date"},
+      {{"run", net}, "--input"}, {{"run", net}, "--output"}, {{"convert", small(), temp("o.entity")}, "--adapter"}, {{"convert", small()}, "--output"},
+      {{"finetune", small(), "--text", config, "-o", temp("a")}, "--from"}, {{"finetune", small(), "--text", config}, "--output"}, {{"finetune", small(), "-o", temp("a")}, "--text"},
+      {{"tokenize", small()}, "--file"}, {{"detokenize", small(), "--ids", "1"}, "--file"},
+      {{"train", config}, "--output"}, {{"train", config}, "--folder"}, {{"evolve", config}, "--output"}, {{"report", temp("r")}, "--output"}, {{"replay", temp("r")}, "--folder"},
+      {{"dna", net, net}, "--journal"}, {{"dna", net, net}, "--output"}, {{"graph", net}, "--output"}, {{"quantize", small(), "--dtype", "q8_0"}, "--output"},
+      {{"morph", net, "--dtype", "int8"}, "--output"}, {{"morph", net, temp("o.json"), "--auto"}, "--data"}, {{"morph", net, temp("o.json"), "--auto"}, "--types"},
+      {{"verify"}, "--trial"}, {{"bench", "matrix"}, "--kind"},
+  };
+  for (const auto& [args, name] : wrong) {
+    Args all = args;
+    all.insert(all.end(), {name, ""});
+    expect_refused(all, 2, std::string(name) + ": the value is empty");
+  }
+  for (const char* command : {"run", "inspect", "graph", "chat", "generate", "logits", "train", "evolve", "replay", "report", "bench", "tokenize"})
+    expect_refused({command, ""}, 2, "the value is empty");
+  expect_refused({"morph", net, "", "--dtype", "int8"}, 2, "--output: the value is empty");
+}
+
+TEST_F(Usage, what_a_template_never_reads_is_told_and_what_loom_sets_cannot_be_replaced) {
+  test::write_all(temp("tool.json"), R"([{"type":"function","function":{"name":"clock"}}])");
+  // In its text, in a comment and in other words they are not read.
+  test::write_all(temp("deaf.jinja"), "tools mood {# tools mood #}{{ messages[0].content }}{% set toolset = 1 %}{{ toolset }}");
+  test::write_all(temp("hears.jinja"), "{{ messages[0].content }}{%- if tools %}T{% endif %}{{mood}}{{ strftime_now('%d') }}");
+  const auto shown = [&](const char* name, const Args& more) {
+    Args all = {"generate", small(), "-p", "Hello", "--show-prompt", "--chat-template", temp(name)};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome run = loom(all);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.err;
+  };
+  const Args all = {"--tools", temp("tool.json"), "--template-var", "mood=1", "--date", "2001-02-03"};
+  EXPECT_EQ(shown("deaf.jinja", all),
+            "loom: warning: --tools has no effect: the chat template reads no tools\nloom: warning: --date has no effect: the chat template reads no strftime_now\n"
+            "loom: warning: --template-var mood has no effect: the chat template reads no mood\n");
+  EXPECT_EQ(shown("hears.jinja", all), "");
+  Args silent = all;
+  silent.push_back("-q");
+  EXPECT_EQ(shown("deaf.jinja", silent), "");
+  for (const char* name : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "strftime_now"})
+    expect_refused({"generate", small(), "-p", "a", "--template-var", std::string(name) + "=[]"}, 2, std::string("Loom sets ") + name);
+}
+
+TEST_F(Usage, bad_token_ids_of_a_file_are_told_with_its_name) {
+  test::write_all(temp("ids.txt"), "1,two"), test::write_all(temp("far.txt"), "1,99999999");
+  expect_refused({"detokenize", small(), "--file", temp("ids.txt")}, 2, "ids.txt: \"two\"");
+  expect_refused({"detokenize", small(), "--file", temp("far.txt")}, 3, "loom: " + temp("far.txt") + ": token id 99999999");
+  expect_refused({"detokenize", small(), "--ids", "1,two"}, 2, "--ids: \"two\"");
+}
+
 TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
   const std::pair<Args, const char*> wrong[] = {
       {{"generate", small(), "-p", "a", "--logprobs", "2"}, "--json"},
@@ -283,6 +339,16 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--seed", "3"}, "--seed"},
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--batch", "3"}, "--batch"},
       {{"bench", small(), "matrix"}, "matrix"},
+      // None at all is not what an absent option means.
+      {{"train", "c.json", "--epochs", "0"}, "0 is no whole number from 1"},
+      {{"evolve", "e.json", "--generations", "0"}, "0 is no whole number from 1"},
+      {{"finetune", small(), "--text", "t.txt", "-o", temp("none"), "--steps", "0"}, "0 is no whole number from 1"},
+      {{"finetune", small(), "--text", "t.txt", "-o", temp("none"), "--epochs", "00"}, "00 is no whole number from 1"},
+      {{"verify", "--random", "0"}, "0 is no whole number from 1"},
+      {{"verify", "--seed", "5"}, "--random"},
+      {{"verify", "--case", "5"}, "--random"},
+      {{"verify", "--all-ways"}, "--random"},
+      {{"verify", "--random", "1", "--trial", "t.json"}, "--trial"},
   };
   for (const auto& [args, named] : wrong) expect_refused(args, 2, named);
   // An empty text is one.
