@@ -52,7 +52,7 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
     return !interrupted();
   };
   auto report = auto_morph(network, data, options);
-  if (!report && report.error().code == Code::ShapeMismatch) return at(f.data, std::move(report).error());
+  if (!report && (report.error().code == Code::ShapeMismatch || report.error().code == Code::NonFinite)) return at(f.data, std::move(report).error());
   return report;
 }
 

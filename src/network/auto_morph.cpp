@@ -356,6 +356,7 @@ Result<AutoMorphReport> auto_morph(Network& network, const AutoMorphData& data, 
     return fail(Code::ShapeMismatch, "{} numbers given for inputs of {}", data.inputs.size(), data.input_shape.text());
   for (const DType t : options.types)
     if (index(t) >= kNumTypes) return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to", name(t), kNumTypes);
+  LOOM_TRY_VOID(check_input(data.inputs, data.input_shape, network.settings.activations));
   return Search(network, data, options).run();
 }
 

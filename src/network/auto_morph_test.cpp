@@ -134,6 +134,9 @@ TEST(AutoMorph, J_23_data_that_does_not_fit_is_an_error) {
   AutoMorphData classes = data(20, 20);
   classes.targets[7] = 5;
   EXPECT_EQ(auto_morph(m, classes, at_most(1)).error().code, Code::IndexOutOfRange);
+  AutoMorphData infinite = data();
+  infinite.inputs[3] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(auto_morph(m, infinite, at_most(1)).error().code, Code::NonFinite);
   AutoMorphOptions cancelled = at_most(1);
   cancelled.progress = [](std::size_t done, std::size_t) { return done < 4; };
   EXPECT_EQ(auto_morph(m, data(), cancelled).error().code, Code::Cancelled);

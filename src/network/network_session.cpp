@@ -1,6 +1,7 @@
 #include "network/network_session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/checked.h"
@@ -15,6 +16,16 @@ namespace {
 constexpr std::size_t kMostWatchedStates = std::size_t{1} << 14;  // each remembers a hundred calls: 90 MB in all
 
 }  // namespace
+
+Result<void> check_input(std::span<const double> values, const Shape& shape, Element element) {
+  const auto passes = [&](double v) { return std::isfinite(element == Element::f32 ? static_cast<double>(static_cast<float>(v)) : v); };
+  const auto bad = std::ranges::find_if_not(values, passes);
+  if (bad == values.end()) return {};
+  std::vector<std::size_t> place(shape.rank());
+  auto rest = static_cast<std::size_t>(bad - values.begin());
+  for (std::size_t axis = shape.rank(); axis-- > 0; rest /= shape[axis]) place[axis] = rest % shape[axis];
+  return fail(Code::NonFinite, "number [{}] is {}{}, a finite number expected", fmt::join(place, ", "), *bad, std::isfinite(*bad) ? ", beyond float32" : "");
+}
 
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network, const NetworkSessionOptions& options) {
   std::unique_ptr<NetworkSession> s(new NetworkSession);

@@ -30,6 +30,10 @@ struct NetworkSessionOptions {
   bool carries_targets = false;         // what backward carries are gaps of targets: observers are told so (PassKind::Tween)
 };
 
+// NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as `element`. Networks
+// themselves let such numbers through, and some activations make finite ones of them.
+Result<void> check_input(std::span<const double> values, const Shape& shape, Element element);
+
 // What one call brings along beside the input.
 struct PassExtras {
   bool training = false;

@@ -88,25 +88,53 @@ TEST(LanguageModelCli, S_03_logits_that_are_not_finite_are_an_error) {
   }
 }
 
-TEST(LanguageModelCli, S_03_run_gives_what_is_not_finite_and_fails) {
+TEST(LanguageModelCli, S_03_run_gives_an_output_that_is_not_finite_and_fails) {
   const test::TempFolder folder;
-  test::write_all(folder / "net.json", R"({"layers":[{"type":"dense","input_size":2,"output_size":3}]})");
-  const auto input = [&](float second) {
-    const float x[] = {1, second};
-    const std::size_t shape[] = {1, 2};
-    ASSERT_TRUE(write_npy(folder / "x.npy", DType::float32, shape, std::as_bytes(std::span(x))));
+  test::write_all(folder / "net.json", R"({"layers":[{"type":"dense","input_size":1,"output_size":2,"weights":{"weight":[1,-3e38]}}]})");
+  test::write_all(folder / "x.json", "[[2]]");
+  const Outcome text = loom({"run", folder / "net.json", "--input", folder / "x.json", "-q"});
+  expect_error(text, 3, "element 1 of the output is not finite");
+  EXPECT_NE(text.out.find("Infinity"), std::string::npos) << text.out;
+  const Outcome json = loom({"run", folder / "net.json", "--input", folder / "x.json", "--json"});
+  EXPECT_EQ(json.status, 3);
+  EXPECT_TRUE(parse_json(json.out)) << json.out;
+}
+
+// An activation may make a finite number of NaN, so that the output does not show it.
+TEST(LanguageModelCli, S_05_inputs_that_are_not_finite_are_refused_with_their_place) {
+  const test::TempFolder folder;
+  const auto net = [&](const std::string& activation, const std::string& type = "float32") {
+    test::write_all(folder / "net.json", fmt::format(R"({{"activations":"{}","layers":[{{"type":"dense","input_size":2,"output_size":3,"activation":"{}"}}]}})", type, activation));
   };
-  input(2);
-  EXPECT_EQ(loom({"run", folder / "net.json", "--input", folder / "x.npy"}).status, 0);
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  const auto input = [&](double bad) {
+    const double x[] = {1, 2, 3, bad};
+    const std::size_t shape[] = {2, 2};
+    ASSERT_TRUE(write_npy(folder / "x.npy", DType::float64, shape, std::as_bytes(std::span(x))));
+  };
+  const Args run = {"run", folder / "net.json", "--input", folder / "x.npy", "-q"}, morph = {"morph", folder / "net.json", folder / "o.entity", "--auto", "--max-bytes", "1000",
+                                                                                               "--data", folder / "x.npy", "-q"};
+  const auto refused = [&](const std::string& what) {
+    for (const Args& args : {run, morph}) {
+      const Outcome outcome = loom(args);
+      expect_error(outcome, 3, "x.npy: number [1, 1] is " + what);
+      EXPECT_TRUE(outcome.out.empty()) << outcome.out;
+    }
+  };
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
     input(bad);
-    const Outcome text = loom({"run", folder / "net.json", "--input", folder / "x.npy", "-q"});
-    expect_error(text, 3, "element 0 of the output is not finite, nor is element 1 of the input");
-    EXPECT_NE(text.out.find(std::isnan(bad) ? "NaN" : "Infinity"), std::string::npos) << text.out;
-    const Outcome json = loom({"run", folder / "net.json", "--input", folder / "x.npy", "--json"});
-    EXPECT_EQ(json.status, 3);
-    EXPECT_TRUE(parse_json(json.out)) << json.out;
+    for (const char* activation : {"relu", "softplus", "step", "linear"}) {
+      net(activation);
+      refused(std::isnan(bad) ? "nan" : bad > 0 ? "inf" : "-inf");
+    }
   }
+  input(1e300);  // a number, but none of f32
+  net("tanh");
+  refused("1e+300, beyond float32");
+  net("tanh", "float64");
+  EXPECT_EQ(loom(run).status, 0);
+  input(3e38);
+  net("tanh");
+  EXPECT_EQ(loom(run).status, 0);
 }
 
 TEST(LanguageModelCli, a_broken_template_or_tokenizer_blocks_only_what_needs_it) {
