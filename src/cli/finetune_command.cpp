@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/train_view.h"
@@ -102,7 +103,16 @@ bool has_line(const std::string& journal) {
   return lines && lines->next().value_or(std::nullopt).has_value();
 }
 
+// Its end would write over what replay begins with.
+Result<void> check_from(const FinetuneOptions& o) {
+  std::error_code none;  // what is not there is not the same
+  if (!o.sources.from.empty() && std::filesystem::equivalent(o.sources.from, o.out, none))
+    return fail(Code::InvalidArgument, "--from {}: the new adapter would overwrite it; another folder for --output expected", o.sources.from);
+  return {};
+}
+
 Result<int> run(FinetuneOptions& o) {
+  LOOM_TRY_VOID(check_from(o));  // before a run there is touched
   FinetuneRecord record;
   record.folder = o.out + "/run";
   record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
@@ -112,7 +122,10 @@ Result<int> run(FinetuneOptions& o) {
   if (is_directory(record.folder)) {  // before the model is read, and until the adapter is written
     LOOM_TRY(RunFolder taken, take_folder(record.folder, record.start, kFinetuningRun));
     record.lock = std::move(taken.lock);
-    if (taken.resumes || (o.resume && has_line(journal))) LOOM_TRY_VOID(take_from_run(o, journal));
+    if (taken.resumes || (o.resume && has_line(journal))) {
+      LOOM_TRY_VOID(take_from_run(o, journal));
+      LOOM_TRY_VOID(check_from(o));
+    }
   }
   if (!o.sources.from.empty())
     for (const auto& [option, path] : o.settings)

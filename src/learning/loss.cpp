@@ -88,6 +88,7 @@ Result<Loss> Loss::create(const LossConfig& config) {
   loss.kind_ = static_cast<Kind>(kind);
   loss.config_ = config;
   const std::string_view where = loss.name();
+  LOOM_TRY_VOID(loss.check_read());
   constexpr double kLargest = 1e12;
   LOOM_TRY_VOID(check_range(where, "delta", config.delta, 1e-12, kLargest));
   LOOM_TRY_VOID(check_range(where, "label_smoothing", config.label_smoothing, 0, 1));
@@ -96,6 +97,21 @@ Result<Loss> Loss::create(const LossConfig& config) {
   if (loss.kind_ == Kind::MultiHead && config.heads.empty()) return fail(Code::InvalidConfig, "{}: heads are missing", where);
   for (const std::size_t size : config.heads) LOOM_TRY_VOID(check_range(where, "heads", static_cast<double>(size), 1, 0x1p31));
   return loss;
+}
+
+// Whatever differs from the standard is read.
+Result<void> Loss::check_read() const {
+  const LossConfig standard;
+  const auto of = [&](Kind kind, bool is_standard, std::string_view key) -> Result<void> {
+    if (kind_ != kind && !is_standard) return fail(Code::InvalidConfig, "{} has no {}", name(), key);
+    return {};
+  };
+  LOOM_TRY_VOID(of(Kind::Huber, config_.delta == standard.delta, "delta"));
+  LOOM_TRY_VOID(of(Kind::SoftmaxCrossEntropy, config_.label_smoothing == standard.label_smoothing, "label_smoothing"));
+  LOOM_TRY_VOID(of(Kind::SoftmaxCrossEntropy, !config_.ignore_index, "ignore_index"));
+  LOOM_TRY_VOID(of(Kind::SoftmaxCrossEntropy, config_.class_weights.empty(), "class_weights"));
+  LOOM_TRY_VOID(of(Kind::MultiHead, config_.heads.empty(), "heads"));
+  return of(Kind::Contrastive, config_.temperature == standard.temperature, "temperature");
 }
 
 std::string_view Loss::name() const {

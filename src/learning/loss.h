@@ -50,7 +50,7 @@ struct LossValue {
 
 class Loss {
  public:
-  // UnknownName with the nearest names; InvalidConfig for a setting outside its range.
+  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard and this loss does not have.
   static Result<Loss> create(const LossConfig& config);
 
   // ShapeMismatch for sizes that do not agree, InvalidArgument for what this loss does not take and for weights that are negative or not
@@ -72,6 +72,7 @@ class Loss {
 
  private:
   enum class Kind : std::uint8_t { Mse, Mae, Huber, CrossEntropy, SoftmaxCrossEntropy, Bce, BceLogits, KlDiv, Hinge, MultiHead, Cosine, Contrastive };
+  Result<void> check_read() const;
   Result<void> check_call(const LossCall& call) const;
   Result<void> check_class_weights(const Shape& output) const;
   template <class T>

@@ -19,6 +19,11 @@ LossConfig config_of(const Json& json) {
   return c;
 }
 
+// The heads are for who has them.
+Loss named(const std::string& name, const std::vector<std::size_t>& heads) {
+  return Loss::create({.name = name, .heads = name == "multi_head_softmax_ce" ? heads : std::vector<std::size_t>()}).value();
+}
+
 // Tensors of one call, owned.
 template <class T>
 struct Batch {
@@ -99,7 +104,7 @@ const std::vector<std::string> kNames = {"mse",    "mae",        "huber",  "cros
 
 TEST(Loss, N_01_every_loss_gives_the_same_bits_with_any_number_of_threads) {
   for (const std::string& name : kNames) {
-    const Loss loss = Loss::create({.name = name, .heads = {100, 33}}).value();
+    const Loss loss = named(name, {100, 33});
     Batch<float> a(Shape::of({150, 133}), seeded(150 * 133, 1), seeded(150 * 133, 2)), b = a;
     test::Machine one(1, 1 << 23), four(4, 1 << 23);
     const test::ExpectDivided divided(4);
@@ -110,7 +115,7 @@ TEST(Loss, N_01_every_loss_gives_the_same_bits_with_any_number_of_threads) {
 
 TEST(Loss, T_10_sample_weights_multiply_value_and_gradient_of_every_loss) {
   for (const std::string& name : kNames) {
-    const Loss loss = Loss::create({.name = name, .heads = {3, 5}}).value();
+    const Loss loss = named(name, {3, 5});
     test::Machine m;
     Batch<double> plain(Shape::of({2, 3, 8}), {}, {});
     const std::vector<float> o = seeded(48, 3), t = seeded(48, 4);
@@ -160,7 +165,7 @@ TEST(Loss, T_10_a_batch_whose_rows_are_all_ignored_is_0) {
 
 TEST(Loss, T_04_what_is_not_finite_shows_in_the_value) {
   for (const std::string& name : kNames) {
-    const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+    const Loss loss = named(name, {2, 2});
     test::Machine m;
     Batch<float> b(Shape::of({2, 4}), seeded(8, 8), {1, 0, 0, 1, 0.5, 0.5, 1, 0});
     b.o[1] = std::numeric_limits<float>::quiet_NaN();
@@ -170,7 +175,7 @@ TEST(Loss, T_04_what_is_not_finite_shows_in_the_value) {
 
 TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
   for (const std::string& name : kNames) {
-    const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+    const Loss loss = named(name, {2, 2});
     test::Machine m;
     Batch<float> b(Shape::of({2, 4}), {0x1p-51f, -0x1p-51f, 0, 0x1.8p-51f, 100, -100, 0x1p-30f, 1}, {0, 0x1p-51f, 0x1p-51f, 1, 0, 1, 0, 0x1p-40f});
     LossCall call = b.call();
@@ -183,7 +188,7 @@ TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
 TEST(Loss, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
   for (const std::string& name : kNames) {
     const auto bits = [&]<class T>(T least) {
-      const Loss loss = Loss::create({.name = name, .heads = {2, 2}}).value();
+      const Loss loss = named(name, {2, 2});
       test::Machine m;
       Batch<T> b(Shape::of({2, 4}), {least, -least, 0, T(1.5) * least, 700, -700, 9 * least, 1}, {0, least, 2 * least, 1, 0, 1, 0, 64 * least});
       LossCall call = b.call();
@@ -216,6 +221,24 @@ TEST(Loss, J_21_names_and_aliases) {
     ASSERT_FALSE(loss) << unknown;
     EXPECT_EQ(loss.error().code, Code::UnknownName);
     EXPECT_NE(loss.error().message.find("nearest"), std::string::npos);
+  }
+}
+
+// What a loss would never look at is a mistake of who set it.
+TEST(Loss, T_10_settings_of_other_losses_are_errors) {
+  const std::vector<std::pair<LossConfig, const char*>> bad = {{{.name = "mse", .delta = 2}, "mse has no delta"},
+                                                               {{.name = "l1", .label_smoothing = 0.1}, "mae has no label_smoothing"},
+                                                               {{.name = "bce", .ignore_index = 0}, "bce has no ignore_index"},
+                                                               {{.name = "crossentropy", .class_weights = {1, 2}}, "crossentropy has no class_weights"},
+                                                               {{.name = "ce", .heads = {2}}, "softmax_crossentropy has no heads"},
+                                                               {{.name = "cosine", .temperature = 0.1}, "cosine has no temperature"},
+                                                               {{.name = "multi_head_softmax_ce", .label_smoothing = 0.1, .heads = {2}},
+                                                                "multi_head_softmax_ce has no label_smoothing"}};
+  for (const auto& [config, message] : bad) {
+    const auto loss = Loss::create(config);
+    ASSERT_FALSE(loss) << message;
+    EXPECT_EQ(loss.error().code, Code::InvalidConfig);
+    EXPECT_EQ(loss.error().message, message);
   }
 }
 
@@ -275,7 +298,7 @@ TEST(Loss, J_23_hostile_calls_are_errors) {
 // A rehearsal takes what the pass takes and reads no tensor.
 TEST(Loss, T_10_a_rehearsal_plans_the_scratch) {
   for (const std::string& name : kNames) {
-    const Loss loss = Loss::create({.name = name, .heads = {3, 6}}).value();
+    const Loss loss = named(name, {3, 6});
     Arena measuring = Arena::measuring();
     test::Machine m;
     const Exec rehearsal{*m.pool, m.exec.kernels, measuring};

@@ -79,6 +79,7 @@ Result<void> Optimizer::check() const {
   LOOM_TRY_VOID(check_range(spec.name, "weight_decay", decay_, 0, 1e6));
   // A second moment may be 0 where the first is not: the quotient must stay finite.
   if (spec.has_eps) LOOM_TRY_VOID(check_range(spec.name, "eps", eps_, 1e-15, 1));
+  if (c.decay_vectors && decay_ == 0) return fail(Code::InvalidConfig, "{}: decay_vectors asks for weight_decay", spec.name);
   if (c.nesterov && (c.momentum == 0 || c.dampening != 0))
     return fail(Code::InvalidConfig, "sgd: nesterov asks for momentum above 0 and dampening 0; given {} and {}", c.momentum, c.dampening);
   return {};

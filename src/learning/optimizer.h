@@ -33,7 +33,8 @@ struct OptimizerConfig {
   std::optional<double> eps{};             // 1e-8, adagrad 1e-10
   bool amsgrad = false, centered = false;
   std::optional<double> weight_decay{};    // 0, adamw .01
-  bool decay_vectors = false;              // biases, gains: weights of one axis
+  bool decay_vectors = false;              // biases, gains: weights of one axis. Asks for weight_decay
+  bool operator==(const OptimizerConfig&) const = default;
 };
 
 // One weight as the optimiser is told of it. Its path names it in errors and checkpoints.

@@ -205,6 +205,8 @@ TEST(Optimizer, J_23_hostile_settings_are_errors) {
                                             {.alpha = 0.9},
                                             {.centered = true},
                                             {.weight_decay = -1},
+                                            {.decay_vectors = true},
+                                            {.name = "adamw", .weight_decay = 0, .decay_vectors = true},
                                             {.name = "adam", .momentum = 0.9},
                                             {.name = "adam", .beta1 = 1},
                                             {.name = "adam", .beta2 = 1 - 1e-12},

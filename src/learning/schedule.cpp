@@ -81,7 +81,46 @@ Result<void> Schedule::check() const {
   LOOM_TRY_VOID(check_range(where, "final_div", c.final_div, 1e-12, kHighestRate));
   LOOM_TRY_VOID(check_range(where, "factor", c.factor, 0, 1));
   LOOM_TRY_VOID(check_range(where, "threshold", c.threshold, 0, 1));
+  LOOM_TRY_VOID(check_read());
   if (!std::ranges::is_sorted(c.milestones)) return fail(Code::InvalidConfig, "{}: milestones are not ascending", where);
+  return {};
+}
+
+// Whatever differs from the standard is read.
+Result<void> Schedule::check_read() const {
+  const ScheduleConfig &c = config_, standard;
+  const auto of = [&](std::initializer_list<Kind> kinds, std::string_view key, const auto& value, const auto& usual) -> Result<void> {
+    if (value != usual && !is(kinds)) return fail(Code::InvalidConfig, "schedule {} has no {}", c.name, key);
+    return {};
+  };
+  LOOM_TRY_VOID(of({Kind::Step}, "size", c.size, standard.size));
+  LOOM_TRY_VOID(of({Kind::MultiStep}, "milestones", c.milestones, standard.milestones));
+  LOOM_TRY_VOID(of({Kind::Step, Kind::MultiStep, Kind::Exponential, Kind::Cyclic}, "gamma", c.gamma, standard.gamma));
+  LOOM_TRY_VOID(of({Kind::Linear}, "start_factor", c.start_factor, standard.start_factor));
+  LOOM_TRY_VOID(of({Kind::Linear}, "end_factor", c.end_factor, standard.end_factor));
+  LOOM_TRY_VOID(of({Kind::Polynomial}, "power", c.power, standard.power));
+  LOOM_TRY_VOID(of({Kind::Polynomial}, "end", c.end, standard.end));
+  LOOM_TRY_VOID(of({Kind::Cosine, Kind::CosineRestarts, Kind::Plateau}, "min", c.min, standard.min));
+  LOOM_TRY_VOID(of({Kind::CosineRestarts}, "first_cycle", c.first_cycle, standard.first_cycle));
+  LOOM_TRY_VOID(of({Kind::CosineRestarts}, "cycle_mult", c.cycle_mult, standard.cycle_mult));
+  LOOM_TRY_VOID(of({Kind::OneCycle, Kind::Cyclic}, "max", c.max == c.learning_rate ? standard.max : c.max, standard.max));  // configs set it to the rate
+  LOOM_TRY_VOID(of({Kind::Cyclic}, "base", c.base, standard.base));
+  LOOM_TRY_VOID(of({Kind::OneCycle}, "pct", c.pct, standard.pct));
+  LOOM_TRY_VOID(of({Kind::OneCycle}, "div", c.div, standard.div));
+  LOOM_TRY_VOID(of({Kind::OneCycle}, "final_div", c.final_div, standard.final_div));
+  LOOM_TRY_VOID(of({Kind::Cyclic}, "up", c.up, standard.up));
+  LOOM_TRY_VOID(of({Kind::Cyclic}, "down", c.down, standard.down));
+  LOOM_TRY_VOID(of({Kind::Cyclic}, "cyclic_mode", c.cyclic_mode, standard.cyclic_mode));
+  LOOM_TRY_VOID(of({Kind::InverseSqrt}, "warmup", c.warmup, standard.warmup));
+  LOOM_TRY_VOID(of({Kind::Plateau}, "factor", c.factor, standard.factor));
+  LOOM_TRY_VOID(of({Kind::Plateau}, "threshold", c.threshold, standard.threshold));
+  LOOM_TRY_VOID(of({Kind::Plateau}, "patience", c.patience, standard.patience));
+  LOOM_TRY_VOID(of({Kind::Plateau}, "cooldown", c.cooldown, standard.cooldown));
+  LOOM_TRY_VOID(of({Kind::Plateau}, "higher_is_better", c.higher_is_better, standard.higher_is_better));
+  if (kind_ == Kind::Cyclic && mode_ != Mode::ExpRange && c.gamma != standard.gamma)
+    return fail(Code::InvalidConfig, "schedule {} has no gamma but in cyclic_mode exp_range", c.name);
+  if (c.warmup_steps == 0 && (c.warmup_shape != standard.warmup_shape || c.warmup_factor != standard.warmup_factor))
+    return fail(Code::InvalidConfig, "schedule {}: warmup_shape and warmup_factor ask for warmup_steps", c.name);
   return {};
 }
 

@@ -15,6 +15,8 @@
 // With warmup_steps W the rate of steps below W rises from warmup_factor of the wrapped schedule's first rate to that rate, and the wrapped
 // schedule begins at step W.
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -53,7 +55,8 @@ struct PlateauState {
 
 class Schedule {
  public:
-  // UnknownName with the nearest names; InvalidConfig for a setting of this schedule outside its range.
+  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard and this schedule does not
+  // have, except for `total`: whoever counts the steps sets it for all.
   static Result<Schedule> create(const ScheduleConfig& config);
 
   // A function of the step alone, but for plateau.
@@ -61,8 +64,10 @@ class Schedule {
   // Plateau's metric of one validation; a NaN is never better. Other schedules ignore it.
   void observe(double metric);
 
-  // Whether `total` shapes it: linear, polynomial, cosine, one_cycle.
-  bool has_total() const { return kind_ == Kind::Linear || kind_ == Kind::Polynomial || kind_ == Kind::Cosine || kind_ == Kind::OneCycle; }
+  // Whether its rates depend on `total`.
+  bool has_total() const { return is({Kind::Linear, Kind::Polynomial, Kind::Cosine, Kind::OneCycle}); }
+  // Whether they depend on the step; plateau's depend on what it observes.
+  bool counts() const { return config_.warmup_steps != 0 || !is({Kind::Constant, Kind::Plateau}); }
   const PlateauState& plateau() const { return plateau_; }
   // InvalidConfig unless the rate is finite and not negative.
   Result<void> restore(const PlateauState& state);
@@ -83,7 +88,9 @@ class Schedule {
     Plateau
   };
   enum class Mode : std::uint8_t { Triangular, Triangular2, ExpRange };
+  bool is(std::initializer_list<Kind> kinds) const { return std::ranges::find(kinds, kind_) != kinds.end(); }
   Result<void> check() const;
+  Result<void> check_read() const;
   double wrapped(std::uint64_t s) const;
   double restarts(std::uint64_t s) const;
   double one_cycle(std::uint64_t s) const;

@@ -84,14 +84,14 @@ TEST(Schedule, T_30_totals_hold_and_a_cosine_warmup_meets_its_schedule) {
   ScheduleConfig c;
   c.learning_rate = 0.5;
   c.total = 10;
-  c.min = 0.125;
-  c.end = 0.25;
   for (const auto& [name, last] : {std::pair{"cosine", 0.125}, {"polynomial", 0.25}, {"linear", 0.5}}) {
-    c.name = name;
-    EXPECT_EQ(Schedule::create(c)->rate(10), last) << name;
-    EXPECT_EQ(Schedule::create(c)->rate(~std::uint64_t{0}), last) << name;
+    ScheduleConfig falls = c;
+    falls.name = name;
+    if (falls.name == "cosine") falls.min = last;
+    if (falls.name == "polynomial") falls.end = last;
+    EXPECT_EQ(Schedule::create(falls)->rate(10), last) << name;
+    EXPECT_EQ(Schedule::create(falls)->rate(~std::uint64_t{0}), last) << name;
   }
-  c.name = "constant";
   c.warmup_steps = 8;
   c.warmup_shape = "cosine";
   const Schedule warm = Schedule::create(c).value();
@@ -106,9 +106,13 @@ TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
     ScheduleConfig c;
     c.name = name;
     for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 52}) {
-      c.size = c.total = c.first_cycle = c.cycle_mult = c.up = c.down = c.warmup = size;
+      c.total = size;
+      if (c.name == "step") c.size = size;
+      if (c.name == "cosine_restarts") c.first_cycle = c.cycle_mult = size;
+      if (c.name == "cyclic") c.up = c.down = size;
+      if (c.name == "inverse_sqrt") c.warmup = size;
       for (const double pct : {0.0, 0.3, 1.0}) {
-        c.pct = pct;
+        if (c.name == "one_cycle") c.pct = pct;
         const Schedule schedule = Schedule::create(c).value();
         for (const std::uint64_t s : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 53, ~std::uint64_t{0}}) {
           const double rate = schedule.rate(s);
@@ -129,6 +133,47 @@ TEST(Schedule, T_25_powers_are_products_in_an_order_of_their_own) {
   double product = 1;
   for (int t = 0; t < 1000; ++t) product *= 0.999;
   EXPECT_NEAR(whole_power(0.999, 1000), product, 1e-13 * product);
+}
+
+// What a schedule would never look at is a mistake of who set it.
+TEST(Schedule, T_30_settings_of_other_schedules_are_errors) {
+  const auto refused = [](const ScheduleConfig& config, const char* message) {
+    const auto made = Schedule::create(config);
+    ASSERT_FALSE(made) << message;
+    EXPECT_EQ(made.error().code, Code::InvalidConfig);
+    EXPECT_EQ(made.error().message, message);
+  };
+  refused({.name = "cosine", .size = 2}, "schedule cosine has no size");
+  refused({.name = "step", .milestones = {2}}, "schedule step has no milestones");
+  refused({.gamma = 0.5}, "schedule constant has no gamma");
+  refused({.name = "cyclic", .gamma = 0.5}, "schedule cyclic has no gamma but in cyclic_mode exp_range");
+  refused({.name = "polynomial", .start_factor = 0.5}, "schedule polynomial has no start_factor");
+  refused({.name = "step", .end_factor = 0.5}, "schedule step has no end_factor");
+  refused({.name = "linear", .power = 2}, "schedule linear has no power");
+  refused({.name = "cosine", .end = 0.1}, "schedule cosine has no end");
+  refused({.name = "polynomial", .min = 0.1}, "schedule polynomial has no min");
+  refused({.name = "cosine", .first_cycle = 2}, "schedule cosine has no first_cycle");
+  refused({.name = "cosine", .cycle_mult = 2}, "schedule cosine has no cycle_mult");
+  refused({.name = "cosine", .max = 0.2}, "schedule cosine has no max");
+  refused({.name = "one_cycle", .base = 0.1}, "schedule one_cycle has no base");
+  refused({.name = "cyclic", .pct = 0.5}, "schedule cyclic has no pct");
+  refused({.name = "cyclic", .div = 2}, "schedule cyclic has no div");
+  refused({.name = "cyclic", .final_div = 2}, "schedule cyclic has no final_div");
+  refused({.name = "one_cycle", .up = 2}, "schedule one_cycle has no up");
+  refused({.name = "one_cycle", .down = 2}, "schedule one_cycle has no down");
+  refused({.name = "one_cycle", .cyclic_mode = "exp_range"}, "schedule one_cycle has no cyclic_mode");
+  refused({.name = "cosine", .warmup = 2}, "schedule cosine has no warmup");
+  refused({.name = "step", .factor = 0.5}, "schedule step has no factor");
+  refused({.name = "step", .threshold = 0.5}, "schedule step has no threshold");
+  refused({.name = "step", .patience = 2}, "schedule step has no patience");
+  refused({.name = "step", .cooldown = 2}, "schedule step has no cooldown");
+  refused({.name = "step", .higher_is_better = true}, "schedule step has no higher_is_better");
+  refused({.name = "step", .warmup_shape = "cosine"}, "schedule step: warmup_shape and warmup_factor ask for warmup_steps");
+  refused({.name = "step", .warmup_factor = 0.5}, "schedule step: warmup_shape and warmup_factor ask for warmup_steps");
+  for (const char* name : {"cosine", "cosine_restarts", "plateau"}) EXPECT_TRUE(Schedule::create({.name = name, .min = 1e-3})) << name;
+  for (const char* name : {"step", "multi_step", "exponential"}) EXPECT_TRUE(Schedule::create({.name = name, .gamma = 0.5})) << name;
+  for (const char* name : {"linear", "polynomial", "cosine", "one_cycle"}) EXPECT_TRUE(Schedule::create({.name = name})->has_total()) << name;
+  for (const char* name : {"constant", "step", "cosine_restarts", "cyclic", "plateau"}) EXPECT_FALSE(Schedule::create({.name = name})->has_total()) << name;
 }
 
 TEST(Schedule, T_30_hostile_settings_are_errors) {

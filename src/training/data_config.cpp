@@ -18,8 +18,9 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kFormats = {"idx", "csv", "npy", "npz", "images", "text", "series"};
 enum class Format : std::uint8_t { Idx, Csv, Npy, Npz, Images, Text, Series };
-// Keys that belong to the training as a whole, not to the data set.
-constexpr std::array<std::string_view, 6> kPipelineKeys = {"validation", "validation_split", "split", "normalise", "augment", "limit"};
+// Keys that belong to the training as a whole, not to the data set. A validation set has the first of them.
+constexpr std::array<std::string_view, 6> kPipelineKeys = {"limit", "validation", "validation_split", "split", "normalise", "augment"};
+constexpr std::span<const std::string_view> kValidationKeys = std::span(kPipelineKeys).first(1);
 
 std::string resolved_path(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
@@ -38,11 +39,10 @@ Result<std::optional<TargetKind>> target_kind(const std::string& text, const Con
   return fail(Code::InvalidConfig, "{}: \"classes\" or \"values\" expected", read.place_of("target_kind"));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place) {
+// `others`: keys that somebody else reads.
+Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place, std::span<const std::string_view> others) {
   ConfigReader read(&config, place);
-  for (const std::string_view key : kPipelineKeys) read.member(key);
+  for (const std::string_view key : others) read.member(key);
   std::string format, path, inputs, targets, kind, unit = "bytes", delimiter = ",";
   std::vector<std::size_t> shape;
   ArrayOptions arrays;
@@ -125,8 +125,6 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
   return fail(Code::Unsupported, "{}", format);
 }
 
-namespace {
-
 Result<AugmentConfig> read_augment(const Json* config) {
   AugmentConfig augment;
   ConfigReader read(config, "data.augment");
@@ -160,6 +158,7 @@ Result<Normalisation> read_normalisation(const Json* config, const TrainingData&
   LOOM_TRY(const std::size_t group, find_name("data.normalise.by", by, kBy));
   const auto groups = static_cast<NormaliseBy>(group);
   if (method.empty()) {
+    if (offset.empty() && scale.empty()) return fail(Code::InvalidConfig, "data.normalise: a method, or offset and scale, expected");
     Normalisation given;
     given.by = groups;
     given.offset.assign(offset.begin(), offset.end()), given.scale.assign(scale.begin(), scale.end());
@@ -188,6 +187,14 @@ Json with_classes_of(const DatasetInfo& training, Json held_out) {
   return held_out;
 }
 
+// Those of `keys` that the object has.
+Json members_of(const Json& object, std::span<const std::string_view> keys) {
+  Json out = Json::object();
+  for (const std::string_view key : keys)
+    if (const Json* value = find(object, key)) out[std::string(key)] = *value;
+  return out;
+}
+
 // A validation set must look like the training set.
 Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held_out) {
   if (!(training.input == held_out.input) || !(training.target == held_out.target) || training.targets != held_out.targets)
@@ -204,32 +211,31 @@ Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held
 
 Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed) {
   TrainingData data;
-  LOOM_TRY(data.training, open_dataset(config, folder, "data"));
+  LOOM_TRY(data.training, open_dataset(config, folder, "data", kPipelineKeys));
   double fraction = 0;
   std::string split = "last";
-  std::size_t limit = 0;
-  {
-    Json own = Json::object();
-    for (const std::string_view key : kPipelineKeys)
-      if (const Json* value = find(config, key); value != nullptr && key != "validation" && key != "normalise" && key != "augment")
-        own[std::string(key)] = *value;
-    ConfigReader read(&own, "data");
-    read("validation_split", fraction);
-    read("split", split);
-    read("limit", limit);
-    LOOM_TRY_VOID(read.finish());
-  }
+  std::size_t limit = 0, held_limit = 0;
+  const Json own = members_of(config, std::array<std::string_view, 3>{"validation_split", "split", "limit"});
+  ConfigReader read(&own, "data");
+  read("validation_split", fraction);
+  read("split", split);
+  read("limit", limit);
+  LOOM_TRY_VOID(read.finish());
   const std::size_t samples = limit == 0 ? data.training->info().samples : std::min(limit, data.training->info().samples);
   const Json* validation = find(config, "validation");
   if (validation != nullptr && fraction != 0) return fail(Code::InvalidConfig, "data: either validation or validation_split");
   if (split != "last" && split != "shuffled") return fail(Code::InvalidConfig, "data.split: \"last\" or \"shuffled\" expected");
+  if (split == "shuffled" && fraction == 0) return fail(Code::InvalidConfig, "data.split: there is no validation_split");
   LOOM_TRY(Split parts, split == "last" ? split_last(samples, fraction) : split_shuffled(samples, fraction, seed));
   data.training_samples = std::move(parts.training), data.validation_samples = std::move(parts.validation);
   if (validation != nullptr) {
-    LOOM_TRY(data.held_out, open_dataset(with_classes_of(data.training->info(), *validation), folder, "data.validation"));
+    LOOM_TRY(data.held_out, open_dataset(with_classes_of(data.training->info(), *validation), folder, "data.validation", kValidationKeys));
     LOOM_TRY_VOID(check_held_out(data.training->info(), data.held_out->info()));
-    std::size_t count = data.held_out->info().samples, held_limit = 0;
-    if (const Json* wanted = find(*validation, "limit")) held_limit = static_cast<std::size_t>(std::max<std::int64_t>(as_int(*wanted).value_or(0), 0));
+    const Json of_it = members_of(*validation, kValidationKeys);
+    ConfigReader read_of_it(&of_it, "data.validation");
+    read_of_it("limit", held_limit);
+    LOOM_TRY_VOID(read_of_it.finish());
+    const std::size_t count = data.held_out->info().samples;
     data.validation_samples = first_samples(held_limit == 0 ? count : std::min(count, held_limit));
   }
   LOOM_TRY(data.augment, read_augment(find(config, "augment")));

@@ -9,11 +9,6 @@
 
 namespace loom {
 
-// A data set as a config describes it. Paths are relative to `folder`.
-//   format   idx, csv, npy, npz, images, text, series
-//   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
-Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place);
-
 struct TrainingData {
   std::unique_ptr<Dataset> training, held_out;   // held_out: a validation set of its own
   std::vector<std::uint32_t> training_samples, validation_samples;  // of `training`, or of held_out where there is one
@@ -23,6 +18,9 @@ struct TrainingData {
   bool validates() const { return !validation_samples.empty(); }
 };
 
+// Paths are relative to `folder`.
+//   format   idx, csv, npy, npz, images, text, series
+//   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
 // InvalidConfig, UnknownKey with the key; errors of the readers with their files.
 Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed);
 

@@ -76,7 +76,7 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
   const bool sgd = t.optimizer == "sgd";
   TrainerConfig config;
   config.loss.name = "softmax_crossentropy";
-  config.optimizer = {.name = t.optimizer, .momentum = sgd ? 0.9 : 0};
+  if (t.tween.empty() || t.tween == "dtp") config.optimizer = {.name = t.optimizer, .momentum = sgd ? 0.9 : 0};
   config.schedule.learning_rate = sgd ? 0.05 : 0.01;
   if (t.tween.empty()) {
     config.clip_norm = 0.5;

@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/fp_environment.h"
+#include "core/nearest.h"
 #include "learning/clip.h"
 #include "ops/all.h"
 #include "ops/finite.h"
@@ -96,14 +97,18 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
 }
 
 Result<void> Trainer::create_tween() {
-  if (config_.lbfgs_history || config_.micro_batch != 0 || config_.tbptt_steps != 0 || config_.shards != 1 || config_.clip_norm != 0 ||
+  if (config_.lbfgs_history || config_.micro_batch != 0 || config_.tbptt_steps != 0 || config_.shards != 1 || config_.workers != 1 || config_.clip_norm != 0 ||
       config_.clip_value != 0 || config_.session.mixed != Mixed::none || config_.session.checkpoint_every != 0)
-    return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
+    return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, workers, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
   TweenConfig config = *config_.tween;
   config.optimizer = config_.optimizer;
   NetworkSessionOptions options = config_.session;
   options.input_gradient = false;
   LOOM_TRY(tween_, TweenSession::create(*network_, config, options));
+  OptimizerConfig given = config_.optimizer;
+  given.name = folded_name(given.name);
+  if (tween_->optimizer() == nullptr && given != OptimizerConfig())
+    return fail(Code::InvalidConfig, "tween: its mode has an update rule of its own, only dtp has an optimizer");
   workers_.resize(1);
   return {};
 }

@@ -215,6 +215,28 @@ TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {
   EXPECT_TRUE(Trainer::create(network, config)) << "bf16 has no loss scale";
 }
 
+TEST(Trainer, W_63_targets_refuse_what_they_would_not_read) {
+  Network network = network_of({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}});
+  ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
+  const auto made = [&](const char* mode, auto change) {
+    TrainerConfig config = on_one_thread();
+    config.tween.emplace().mode = mode;
+    change(config);
+    const auto trainer = Trainer::create(network, config);
+    return trainer ? std::string() : trainer.error().message;
+  };
+  for (const char* mode : {"chain", "layerwise"}) {
+    const std::string refusal = "tween: its mode has an update rule of its own, only dtp has an optimizer";
+    EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.name = "adam"; }), refusal);
+    EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.weight_decay = 0.1; }), refusal);
+    EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.momentum = 0.9; }), refusal);
+    EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.name = "SGD"; }), "");
+  }
+  EXPECT_EQ(made("dtp", [](TrainerConfig& c) { c.optimizer.name = "adam"; }), "");
+  for (const char* mode : {"chain", "layerwise", "dtp"})
+    EXPECT_NE(made(mode, [](TrainerConfig& c) { c.workers = 2; }).find("workers"), std::string::npos) << mode;
+}
+
 TEST(Trainer, T_70_the_loss_scale_doubles_after_2000_good_steps) {
   TrainerConfig config;
   config.session.mixed = Mixed::f16, config.schedule.learning_rate = 1e-4;

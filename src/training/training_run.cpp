@@ -117,13 +117,31 @@ Result<void> TrainingRun::open_checkpoint() {
   return {};
 }
 
+// A rule that could never act, or by a number that never moves.
+Result<void> TrainingRun::check_early_stop(const Shape& output) {
+  const DatasetInfo& data = data_.training->info();
+  const std::string& metric = config_.early_stop.metric;
+  if (metric.empty()) return {};
+  if (!validation_) return fail(Code::InvalidConfig, "early_stop: no samples to validate; data.validation or data.validation_split expected");
+  const bool counts_right = metric == "accuracy" || metric == "top_5", of_classes = data.targets == TargetKind::classes;
+  if (metric != "loss" && counts_right != of_classes)
+    return fail(Code::InvalidConfig, "early_stop.metric: there is no {} of {}; {} expected", metric, of_classes ? "classes" : "values",
+                of_classes ? "loss, accuracy or top_5" : "loss, mae or r2");
+  if (counts_right && output.rows() != data.target.elements())
+    return fail(Code::InvalidConfig, "early_stop.metric: there is no {} of several heads; loss expected", metric);
+  if (metric == "top_5" && output.cols() <= 5) return fail(Code::InvalidConfig, "early_stop.metric: top_5 of {} classes is always 1", output.cols());
+  return {};
+}
+
 // Before the first batch, not in the middle of an epoch.
 Result<void> TrainingRun::check_output() {
   const DatasetInfo& data = data_.training->info();
   LOOM_TRY(const Shape output, network_->output_shape(Network::with_batch(sample_shape_, 1), 0, network_->num_cells()));
+  if (auto judges = check_early_stop(output); !judges) return from(config_.source, std::move(judges).error());
   LOOM_TRY(const Loss asked, Loss::create(config_.trainer.loss));
   const std::string_view loss = asked.name();
   if (data.targets == TargetKind::values) {
+    if (config_.trainer.loss.ignore_index) return from(config_.source, Error{Code::InvalidConfig, "loss.ignore_index: the targets are values, not classes"});
     if (loss != "contrastive" && output.elements() != data.target.elements())
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
     return {};

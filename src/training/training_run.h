@@ -91,6 +91,7 @@ class TrainingRun {
   Result<void> open_network();
   Result<void> open_checkpoint();
   Result<void> check_output();
+  Result<void> check_early_stop(const Shape& output);
   Result<void> start_trainer();
   Result<Samples> samples_of(const Batch& batch);
   Result<void> begin_journal();

@@ -99,6 +99,7 @@ TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
     for (const std::string dtype : {"float32", "ternary"}) {
       Json config = small_config();
       config["tween"] = {{"mode", mode}};
+      if (mode != "dtp") config["optimizer"]["name"] = "sgd";
       config["network"]["default_dtype"] = dtype;
       config["epochs"] = 3;
       config["checkpoint"] = {{"every_steps", 3}};
@@ -196,7 +197,7 @@ TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_t
     Network network = network_of({{"id", "deep"}, {"seed", 1}, {"input_shape", {256}}, {"layers", layers}});
     EXPECT_TRUE(network.initialise());
     TrainerConfig config;
-    config.loss.name = "mse", config.optimizer.momentum = 0.9, config.tween = tween;
+    config.loss.name = "mse", config.optimizer.momentum = tween ? 0 : 0.9, config.tween = tween;
     config.session.threads = 1;
     const auto trainer = Trainer::create(network, config);
     EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().message);
@@ -276,6 +277,64 @@ TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
   const auto other_data = replay(journal, "", on_threads(1));
   ASSERT_FALSE(other_data);
   EXPECT_NE(other_data.error().message.find("/data/0/sha256"), std::string::npos) << other_data.error().message;
+}
+
+// What a run would take and never act on is refused before it begins, with one line.
+TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  const auto refusal = [&](const Json& changes) -> std::string {
+    Json json = small_config();
+    json.merge_patch(changes);
+    auto config = read_train_config(json, folder.path);
+    if (!config) return config.error().message;
+    auto run = TrainingRun::create(std::move(*config), {});
+    return run ? "" : run.error().message;
+  };
+  const auto refused = [&](const char* changes, const char* message) { EXPECT_EQ(refusal(parse_json(changes).value()), message) << changes; };
+  refused(R"({"loss":{"name":"mse","label_smoothing":0.1}})", "mse has no label_smoothing");
+  refused(R"({"loss":{"name":"mse","label_smoothing":0}})", "");
+  refused(R"({"schedule":{"gamma":0.5}})", "schedule constant has no gamma");
+  refused(R"({"schedule":{"name":"step","gamma":0.5,"total":9}})", "schedule step has no total");
+  refused(R"({"schedule":{"name":"cosine","max":0.5}})", "schedule cosine has no max");
+  refused(R"({"schedule":{"unit":"epoch"}})", "schedule constant has no unit but with warmup_steps");
+  refused(R"({"schedule":{"unit":"epoch","warmup_steps":1}})", "");
+  refused(R"({"schedule":{"name":"one_cycle","total":90,"unit":"epoch"}})", "");
+  refused(R"({"early_stop":{},"data":{"validation_split":null}})", "early_stop: no samples to validate; data.validation or data.validation_split expected");
+  refused(R"({"early_stop":{"metric":"mae"}})", "early_stop.metric: there is no mae of classes; loss, accuracy or top_5 expected");
+  refused(R"({"early_stop":{"metric":"r2"}})", "early_stop.metric: there is no r2 of classes; loss, accuracy or top_5 expected");
+  refused(R"({"early_stop":{"metric":"top_5"}})", "early_stop.metric: top_5 of 4 classes is always 1");
+  const char* values = R"({"network":{"layers":[{"type":"dense","input_height":8,"output_height":1}]},"loss":"mse","data":{"class_ids":null,"target_kind":"values"}})";
+  for (const char* metric : {"accuracy", "top_5"}) {
+    Json changes = parse_json(values).value();
+    changes["early_stop"]["metric"] = metric;
+    EXPECT_EQ(refusal(changes), fmt::format("early_stop.metric: there is no {} of values; loss, mae or r2 expected", metric));
+  }
+  for (const char* metric : {"loss", "mae", "r2"}) {
+    Json changes = parse_json(values).value();
+    changes["early_stop"]["metric"] = metric;
+    EXPECT_EQ(refusal(changes), "") << metric;
+  }
+  Json ignores = parse_json(values).value();
+  ignores["loss"] = {{"name", "softmax_crossentropy"}, {"ignore_index", 0}};
+  EXPECT_EQ(refusal(ignores), "loss.ignore_index: the targets are values, not classes");
+  refused(R"({"tween":{"mode":"chain"}})", "tween: its mode has an update rule of its own, only dtp has an optimizer");
+  refused(R"({"tween":{},"optimizer":{"name":"sgd"}})", "");
+  for (const char* empty : {R"({"by":"element"})", "{}", R"("")"})
+    refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(), "data.normalise: a method, or offset and scale, expected");
+  refused(R"({"data":{"split":"shuffled","validation_split":null}})", "data.split: there is no validation_split");
+  // A validation set has a limit; how it is split, normalised and augmented is the run's.
+  const auto validation = [&](const char* changes) {
+    Json held = small_config()["data"];
+    held.erase("validation_split");
+    held.merge_patch(parse_json(changes).value());
+    return refusal({{"data", {{"validation_split", nullptr}, {"validation", held}}}});
+  };
+  EXPECT_EQ(validation("{}"), "");
+  EXPECT_EQ(validation(R"({"limit":20})"), "");
+  EXPECT_EQ(validation(R"({"limit":-1})").rfind("data.validation.limit", 0), 0u);
+  for (const char* key : {"validation_split", "split", "normalise", "augment", "validation"})
+    EXPECT_EQ(validation(Json{{key, key == std::string("split") ? Json("last") : Json::object()}}.dump().c_str()).rfind(fmt::format("data.validation.{}", key), 0), 0u) << key;
 }
 
 TEST(Training, T_50_early_stop_restores_the_best_weights) {

@@ -76,7 +76,7 @@ Json random_optimizer(Draw& draw) {
   if (name == "rmsprop" && draw.percent(40)) o["centered"] = true;
   if (name == "rmsprop" && draw.percent(40)) o["momentum"] = 0.5;
   if (draw.percent(30)) o["weight_decay"] = 0.01;
-  if (draw.percent(15)) o["decay_vectors"] = true;
+  if (draw.percent(15) && (name == "adamw" || o.contains("weight_decay"))) o["decay_vectors"] = true;
   return o;
 }
 
@@ -85,9 +85,9 @@ Json random_schedule(Draw& draw) {
                                     "inverse_sqrt", "plateau"}));
   Json s{{"name", name}};
   if (name == "multi_step") s["milestones"] = Json{1, 3};
-  if (name != "constant") s["total"] = 5;
+  if (name == "linear" || name == "polynomial" || name == "cosine" || name == "one_cycle") s["total"] = 5;
   if (name == "cyclic") s["up"] = 2, s["down"] = 1, s["cyclic_mode"] = std::string(draw.name({"triangular", "triangular2", "exp_range"}));
-  if (name == "cyclic" || name == "exponential") s["gamma"] = 0.5;
+  if ((name == "cyclic" && s["cyclic_mode"] == "exp_range") || name == "exponential") s["gamma"] = 0.5;
   if (name == "inverse_sqrt") s["warmup"] = 2;
   if (draw.percent(25)) {
     s["warmup_steps"] = 2;

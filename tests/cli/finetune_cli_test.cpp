@@ -190,6 +190,25 @@ TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anyt
   expect_refused({"finetune", "-o", file("b"), "--resume", "--rank", "4"}, 2, {"--rank", "--from"});
 }
 
+// The adapter that a run began with is what its replay begins with.
+TEST_F(FinetuneCli, T_60_an_adapter_is_not_learned_on_over_itself) {
+  json_of(args("a"));
+  const auto everything = [&] { return journal("a") + read_all(file("a/adapter_model.safetensors")) + read_all(file("a/run/checkpoint.entity")); };
+  const std::string before = everything();
+  std::filesystem::create_symlink(file("a"), file("link"));
+  for (const std::string& from : {file("a"), file("a/."), file("a/"), file("link")})
+    for (const char* how : {"--overwrite", "--resume", "-q"}) expect_refused(args("a", {"--from", from, how}), 2, {"--from " + from, "overwrite", "--output"});
+  EXPECT_EQ(everything(), before);
+  json_of(args("b", {"--from", file("a")}));
+  EXPECT_EQ(loom({"replay", file("b/run")}).status, 0);
+  EXPECT_EQ(everything(), before);
+  // A run that began elsewhere and was moved onto what it learns on with.
+  std::filesystem::rename(file("b"), file("moved"));
+  std::filesystem::remove_all(file("a"));
+  std::filesystem::rename(file("moved"), file("a"));
+  expect_refused({"finetune", "-o", file("a"), "--resume"}, 2, {"--from " + file("a")});
+}
+
 TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_inspected) {
   const Json first = json_of(args("a"));
   const std::string journal = read_all(file("a/run/journal.jsonl")), adapter = read_all(file("a/adapter_model.safetensors"));

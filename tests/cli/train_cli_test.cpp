@@ -165,6 +165,12 @@ TEST_F(TrainCli, T_01_bad_configs_name_the_key) {
       {R"({"dtype":"int3"})", {"int3"}},
       {R"({"batch_size":200,"drop_last":true})", {"200", "90 samples"}},
       {R"({"learning_rate":-1,"optimizer":"sgd"})", {"learning_rate"}},
+      {R"({"loss":{"name":"mse","label_smoothing":0.1}})", {"c.json", "mse has no label_smoothing"}},
+      {R"({"schedule":{"name":"constant","gamma":0.5}})", {"c.json", "schedule constant has no gamma"}},
+      {R"({"early_stop":{"metric":"mae"}})", {"c.json: early_stop.metric", "accuracy"}},
+      {R"({"early_stop":{},"data":{"validation_split":0}})", {"c.json: early_stop", "data.validation"}},
+      {R"({"tween":{"mode":"layerwise"},"optimizer":{"name":"adam"}})", {"c.json: tween", "dtp"}},
+      {R"({"data":{"normalise":{"by":"element"}}})", {"c.json: data.normalise"}},
   };
   for (const auto& [changes, named] : cases) {
     SCOPED_TRACE(changes);

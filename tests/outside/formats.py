@@ -352,7 +352,7 @@ class Formats:
 
     def make_train(self):
         files = {"points.csv": points(), "c.json": text_of(train_config()),
-                 "d.json": text_of(train_config(optimizer="lbfgs", schedule={"name": "cosine"}, micro_batch=6)), "f.json": text_of(train_config(tween={"mode": "layerwise"}, dtype="bfloat16")),
+                 "d.json": text_of(train_config(optimizer="lbfgs", schedule={"name": "cosine"}, micro_batch=6)), "f.json": text_of(train_config(tween={"mode": "layerwise"}, optimizer="sgd", dtype="bfloat16")),
                  "e.json": text_of(train_config(mixed="bf16", dtype="int8", accumulate=2, data={"format": "csv", "path": "points.csv", "class_ids": True,
                                                 "normalise": {"method": "mean_std", "by": "element"}, "validation": {"format": "csv", "path": "points.csv", "class_ids": True}}))}
         readings = [Reading(name, change.of_json, ("train", name, "-o", "run", "--epochs", "1", "-q", "-t", "1"), statuses=(0, 1, 3, 4), folder="run")
