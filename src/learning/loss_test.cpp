@@ -232,7 +232,7 @@ TEST(Loss, T_10_settings_of_other_losses_are_errors) {
                                                                {{.name = "crossentropy", .class_weights = {1, 2}}, "crossentropy has no class_weights"},
                                                                {{.name = "ce", .heads = {2}}, "softmax_crossentropy has no heads"},
                                                                {{.name = "cosine", .temperature = 0.1}, "cosine has no temperature"},
-                                                               {{.name = "multi_head_softmax_ce", .label_smoothing = 0.1, .heads = {2}},
+                                                               {{.name = "multi_head_softmax_ce", .label_smoothing = 1, .heads = {2}},
                                                                 "multi_head_softmax_ce has no label_smoothing"}};
   for (const auto& [config, message] : bad) {
     const auto loss = Loss::create(config);

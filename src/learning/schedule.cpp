@@ -103,7 +103,7 @@ Result<void> Schedule::check_read() const {
   LOOM_TRY_VOID(of({Kind::Cosine, Kind::CosineRestarts, Kind::Plateau}, "min", c.min, standard.min));
   LOOM_TRY_VOID(of({Kind::CosineRestarts}, "first_cycle", c.first_cycle, standard.first_cycle));
   LOOM_TRY_VOID(of({Kind::CosineRestarts}, "cycle_mult", c.cycle_mult, standard.cycle_mult));
-  LOOM_TRY_VOID(of({Kind::OneCycle, Kind::Cyclic}, "max", c.max == c.learning_rate ? standard.max : c.max, standard.max));  // configs set it to the rate
+  if (c.max != c.learning_rate) LOOM_TRY_VOID(of({Kind::OneCycle, Kind::Cyclic}, "max", c.max, standard.max));  // read_schedule sets it to the rate
   LOOM_TRY_VOID(of({Kind::Cyclic}, "base", c.base, standard.base));
   LOOM_TRY_VOID(of({Kind::OneCycle}, "pct", c.pct, standard.pct));
   LOOM_TRY_VOID(of({Kind::OneCycle}, "div", c.div, standard.div));

@@ -40,7 +40,8 @@ Result<std::optional<TargetKind>> target_kind(const std::string& text, const Con
 }
 
 // `others`: keys that somebody else reads.
-Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place, std::span<const std::string_view> others) {
+Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place,
+                                              std::span<const std::string_view> others) {
   ConfigReader read(&config, place);
   for (const std::string_view key : others) read.member(key);
   std::string format, path, inputs, targets, kind, unit = "bytes", delimiter = ",";

@@ -78,7 +78,8 @@ Result<void> read_schedule(const Json* json, TrainConfig& config) {
   LOOM_TRY_VOID(read.finish());
   LOOM_TRY(const Schedule schedule, Schedule::create(s));
   if (config.schedule_total_given && !schedule.has_total()) return fail(Code::InvalidConfig, "schedule {} has no total", s.name);
-  if (config.trainer.schedule_by_epoch && !schedule.counts()) return fail(Code::InvalidConfig, "schedule {} has no unit but with warmup_steps", s.name);
+  if (config.trainer.schedule_by_epoch && !schedule.counts())
+    return fail(Code::InvalidConfig, "schedule {} has no unit but with warmup_steps", s.name);
   return {};
 }
 

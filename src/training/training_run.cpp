@@ -141,7 +141,8 @@ Result<void> TrainingRun::check_output() {
   LOOM_TRY(const Loss asked, Loss::create(config_.trainer.loss));
   const std::string_view loss = asked.name();
   if (data.targets == TargetKind::values) {
-    if (config_.trainer.loss.ignore_index) return from(config_.source, Error{Code::InvalidConfig, "loss.ignore_index: the targets are values, not classes"});
+    if (config_.trainer.loss.ignore_index)
+      return from(config_.source, Error{Code::InvalidConfig, "loss.ignore_index: the targets are values, not classes"});
     if (loss != "contrastive" && output.elements() != data.target.elements())
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
     return {};
