@@ -52,10 +52,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 Result<std::vector<Case>> chosen(const MatrixOptions& o) {
   std::optional<DType> only;
   if (!o.dtype.empty()) {
-    const auto named = dtype_from_name(o.dtype);
-    if (!named) return fail(Code::InvalidArgument, "--dtype: {}", named.error().message);
-    only = *named;
-    if (index(*only) >= kNumTypes) return fail(Code::InvalidArgument, "type {} is none of the {} of networks", name(*only), kNumTypes);
+    LOOM_TRY(only, dtype_from_name(o.dtype));
   }
   std::vector<Case> cases;
   std::set<std::string> kinds;
@@ -218,7 +215,7 @@ Result<int> run(const MatrixOptions& o) {
 Run bench_matrix_command(CLI::App& app) {
   auto o = std::make_shared<MatrixOptions>();
   app.add_option("--kind", o->kind, "One layer kind (default: all)")->check(not_empty());
-  app.add_option("--dtype", o->dtype, "One of the 21 types (default: all)")->check(not_empty());
+  app.add_option("--dtype", o->dtype, "One of the 21 types (default: all)")->check(network_dtype_name());
   app.add_option("--pass", o->pass, "forward or backward (default: both)")->check(CLI::IsMember({"forward", "backward"}));
   app.add_option("--seconds", o->seconds, "Time to spend; every pass runs three times at least")
       ->check(CLI::Range(0.0, 86400.0))

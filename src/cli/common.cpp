@@ -60,26 +60,34 @@ CLI::Validator number_within(double low, double high) {
   return CLI::Validator(check, "", "number");
 }
 
-CLI::Validator isa_name() {
-  return CLI::Validator(
-      [](std::string& text) {
-        const auto isa = isa_from_name(text);
-        return isa ? std::string() : isa.error().message;
-      },
-      "", "instruction set");
+Result<DType> network_dtype_from_name(std::string_view text) {
+  std::string known;
+  for (std::size_t i = 0; i < kNumTypes; ++i) known += fmt::format("{}{}", i == 0 ? "" : " ", kDTypes[i].name);
+  const auto type = dtype_from_name(text);
+  if (!type) return fail(Code::InvalidArgument, "numeric type \"{}\" is unknown; known: {}", text.substr(0, 40), known);
+  if (index(*type) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block type of language models; networks have: {}", name(*type), known);
+  return *type;
 }
 
-CLI::Validator dtype_name() {
-  return CLI::Validator(
-      [](std::string& text) {
-        const auto type = dtype_from_name(text);
-        return type ? std::string() : type.error().message;
-      },
-      "", "numeric type");
+namespace {
+
+// Refuses what `read` refuses, with its message.
+template <class F>
+CLI::Validator readable_by(F read, const char* what) {
+  const auto check = [read](std::string& text) {
+    const auto value = read(text);
+    return value ? std::string() : value.error().message;
+  };
+  return CLI::Validator(check, "", what);
 }
+
+}  // namespace
+
+CLI::Validator isa_name() { return readable_by(isa_from_name, "instruction set"); }
+CLI::Validator dtype_name() { return readable_by(dtype_from_name, "numeric type"); }
+CLI::Validator network_dtype_name() { return readable_by(network_dtype_from_name, "numeric type"); }
 
 void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n", terminal_text(text).c_str()); }
-
 
 void add_max_memory(CLI::App& app, CommonOptions& options) {
   app.add_option("--max-memory", options.max_memory, "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")

@@ -51,6 +51,9 @@ CLI::Validator number_within(double low, double high);
 // Names that are typed: what is no name of its kind is wrong usage, where in a file it is a bad file.
 CLI::Validator isa_name();
 CLI::Validator dtype_name();
+CLI::Validator network_dtype_name();  // of the 21 alone
+// The same of a name that is no option's whole value. InvalidArgument.
+Result<DType> network_dtype_from_name(std::string_view text);
 
 // Prints the error as one line on stderr and maps it to an exit code.
 int report(const Error& error);

@@ -114,14 +114,16 @@ Result<void> check_from(const FinetuneOptions& o) {
 Result<int> run(FinetuneOptions& o) {
   LOOM_TRY_VOID(check_from(o));  // before a run there is touched
   FinetuneRecord record;
+  std::optional<FolderLock> lock;  // until the adapter is written
+  record.lock = &lock;
   record.folder = o.out + "/run";
   record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   const std::string journal = record.folder + "/journal.jsonl";
   o.sources.dtype = o.common.dtype;
   LOOM_TRY_VOID(check_folder(o.out, record.start, kAdapterRun));
-  if (is_directory(record.folder)) {  // before the model is read, and until the adapter is written
+  if (is_directory(record.folder)) {  // before the model is read
     LOOM_TRY(RunFolder taken, take_folder(record.folder, record.start, kFinetuningRun));
-    record.lock = std::move(taken.lock);
+    lock = std::move(taken.lock);
     if (taken.resumes || (o.resume && has_line(journal))) {
       LOOM_TRY_VOID(take_from_run(o, journal));
       LOOM_TRY_VOID(check_from(o));
@@ -202,7 +204,9 @@ Run finetune_command(CLI::App& app) {
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
-  setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")->check(number_within(1e-9, 1e9))->capture_default_str();
+  setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")
+      ->check(number_within(1e-9, 1e9))
+      ->capture_default_str();
   setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")
       ->delimiter(',')
       ->check(CLI::IsMember({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}))
@@ -218,7 +222,9 @@ Run finetune_command(CLI::App& app) {
       ->check(number_within(0, 1e12))
       ->capture_default_str();
   setting(app.add_option("--warmup", c.schedule.warmup_steps, "Steps of warm-up"), "schedule/warmup_steps")->check(whole_number());
-  setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")->check(number_within(0, 1e12))->capture_default_str();
+  setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")
+      ->check(number_within(0, 1e12))
+      ->capture_default_str();
   setting(app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows"), "seed")->check(whole_number())->capture_default_str();
   setting(app.add_option("--hash-every", c.hash_steps, "Steps between two hashes in the journal"), "hash_steps")
       ->check(CLI::Range(1, 1 << 30))

@@ -235,7 +235,7 @@ Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
   add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
-  app.add_option("--dtype", o->dtype, "One of the 21 types")->check(dtype_name());
+  app.add_option("--dtype", o->dtype, "One of the 21 types")->check(network_dtype_name());
   app.add_option("--cell", o->cells, "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated")->check(not_empty());
   add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);

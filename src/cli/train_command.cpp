@@ -169,7 +169,12 @@ struct ReplayOptions {
 };
 
 Result<int> run_replay(const ReplayOptions& o) {
-  const std::string journal = is_directory(o.journal) ? o.journal + "/journal.jsonl" : o.journal;
+  std::string journal = o.journal;
+  if (is_directory(journal)) {  // of a run, or of an adapter, whose run lies in it
+    const std::string inner = o.journal + "/run/journal.jsonl";
+    journal += "/journal.jsonl";
+    if (!is_file(journal) && is_file(inner)) journal = inner;
+  }
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   LOOM_TRY(const NetworkSessionOptions session, session_options(o.common));
   watch_interrupts(nullptr);
@@ -230,7 +235,7 @@ Run report_command(CLI::App& app) {
 
 Run replay_command(CLI::App& app) {
   const auto o = std::make_shared<ReplayOptions>();
-  add_path(app, "JOURNAL", o->journal, "journal.jsonl of a run, or its folder")->required();
+  add_path(app, "JOURNAL", o->journal, "journal.jsonl of a run, or its folder, or that of an adapter")->required();
   add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
   add_common(app, o->common, false);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

@@ -88,7 +88,8 @@ Digest adapter_hash(const DecoderModel& model, const std::string& name) {
 class Finetuning {
  public:
   Finetuning(DecoderModel& model, const Dataset& data, const FinetuneConfig& config, const FinetuneCallback& progress, const FinetuneRecord& record)
-      : model_(model), data_(data), config_(config), progress_(progress), record_(record), clock_(record.checkpoint_pause), length_(data.info().input[0]) {}
+      : model_(model), data_(data), config_(config), progress_(progress), record_(record),
+        lock_(record.lock != nullptr ? *record.lock : own_lock_), clock_(record.checkpoint_pause), length_(data.info().input[0]) {}
 
   Result<FinetuneResult> run() {
     LOOM_TRY_VOID(open());
@@ -143,19 +144,19 @@ class Finetuning {
   }
 
   Result<void> take() {
-    if (record_.lock) {
+    if (lock_) {
       LOOM_TRY(resumed_, goes_on(record_.folder, record_.start, kFinetuningRun));
       return {};
     }
     LOOM_TRY(RunFolder taken, take_folder(record_.folder, record_.start, kFinetuningRun));
-    result_.lock = std::make_shared<FolderLock>(std::move(taken.lock)), resumed_ = taken.resumes;
+    lock_ = std::move(taken.lock), resumed_ = taken.resumes;
     return {};
   }
 
   Result<void> begin() {
     if (record_.on_journal) journal_.watch(record_.on_journal);
     if (recorded() && !resumed_) {
-      if (!record_.lock && !result_.lock) {
+      if (!lock_) {
         LOOM_TRY_VOID(create_folders(record_.folder));
         LOOM_TRY_VOID(take());
         if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run there", record_.folder);
@@ -262,6 +263,8 @@ class Finetuning {
   const FinetuneConfig& config_;
   const FinetuneCallback& progress_;
   const FinetuneRecord& record_;
+  std::optional<FolderLock> own_lock_;
+  std::optional<FolderLock>& lock_;
   CheckpointClock clock_;
   const std::size_t length_;
   Json identity_;  // that a checkpoint must share

@@ -53,7 +53,7 @@ struct FinetuneSources {
 struct FinetuneRecord {
   std::string folder{};                                // empty: nothing is written
   RunStart start = RunStart::fresh;                    // resume: go on from the checkpoint, where there is one
-  std::optional<FolderLock> lock{};                    // of the folder, by who has looked into it already; else the run takes it
+  std::optional<FolderLock>* lock = nullptr;           // that of the folder, or where it goes, by who writes more beside it; null: the run's own
   FinetuneSources sources{};
   std::chrono::duration<double> checkpoint_pause{5};   // at least this long between two checkpoints
   std::function<Result<void>(const Json&)> on_journal{};  // sees every line before it is written
@@ -73,7 +73,6 @@ struct FinetuneResult {
   std::size_t scratch_bytes = 0, adapter_parameters = 0;
   bool stopped = false;
   Digest hash{};                                       // of the adapters
-  std::shared_ptr<FolderLock> lock{};                  // of the record's folder, unless the record brought it: for who writes more beside it
 };
 
 // Runs on the calling thread; an error of it ends the run with it, and nothing more is written.

@@ -62,6 +62,7 @@ TEST_F(FinetuneCli, L_141_a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and
   EXPECT_EQ(proof.status, 0) << proof.err;
   EXPECT_NE(proof.out.find("PASS"), std::string::npos);
   EXPECT_NE(proof.out.find(*as_string(done["hash"])), std::string::npos) << proof.out;
+  EXPECT_EQ(loom({"replay", file("a"), "-t", "1"}).out, proof.out) << "the run of an adapter";
   // Another text, another loss.
   std::string lines = journal("a");
   const std::size_t digit = lines.rfind("\"hash\":\"") + 8;

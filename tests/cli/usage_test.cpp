@@ -317,6 +317,16 @@ TEST_F(Usage, what_a_template_never_reads_is_told_and_what_loom_sets_cannot_be_r
     expect_refused({"generate", small(), "-p", "a", "--template-var", std::string(name) + "=[]"}, 2, std::string("Loom sets ") + name);
 }
 
+TEST_F(Usage, networks_have_the_21_types_and_no_blocks) {
+  const std::string net = source_path("examples/demo.json");
+  for (const Args& args : {Args{"morph", net, temp("o.json"), "--dtype", "q4_0"}, {"bench", "matrix", "--dtype", "q4_0", "--kind", "dense"}}) {
+    expect_refused(args, 2, "q4_0 is a block type of language models; networks have: float64 ");
+    Args unknown = args;
+    std::ranges::replace(unknown, std::string("q4_0"), std::string("q9"));
+    expect_refused(unknown, 2, "\"q9\" is unknown; known: float64 ");
+  }
+}
+
 TEST_F(Usage, bad_token_ids_of_a_file_are_told_with_its_name) {
   test::write_all(temp("ids.txt"), "1,two"), test::write_all(temp("far.txt"), "1,99999999");
   expect_refused({"detokenize", small(), "--file", temp("ids.txt")}, 2, "ids.txt: \"two\"");
