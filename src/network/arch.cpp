@@ -5,6 +5,7 @@
 
 #include "core/nearest.h"
 #include "network/spec.h"
+#include "network/spec_fields.h"
 
 namespace loom {
 namespace {
@@ -50,7 +51,7 @@ Result<ArchConfig> read_arch(const Json& arch) {
   LOOM_TRY_VOID(read_text(arch, "dtype", c.dtype));
   if (const Json* scale = find(arch, "initScale")) {
     const auto given = as_number(*scale);
-    if (!given || *given < 0) return fail(Code::InvalidConfig, "/initScale: a number that is not negative expected");
+    if (!given || !(*given >= 0 && *given <= kMaxInitScale)) return fail(Code::InvalidConfig, "/initScale: a number from 0 to {} expected", kMaxInitScale);
     c.init_scale = *given;
   }
   for (const auto& [key, value] : arch.items()) {

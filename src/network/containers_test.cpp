@@ -162,6 +162,21 @@ TEST(Containers, G_15_G_17_bad_containers_are_errors) {
       Code::OutOfRange);
 }
 
+TEST(Containers, V_35_settings_of_a_gate_belong_to_filter) {
+  for (const char* mode : {"concat", "add", "avg", "grid_scatter"})
+    for (const char* setting : {R"("top_k":1)", R"("gate_temperature":2)", R"("gate_aux_weight":0.1)", R"("gate_scope":"sample")",
+                                R"("filter_gate":{"type":"dense","input_height":2,"output_height":1})"}) {
+      const auto read = [&](const char* combine) {
+        return layer_from_json(parse_json(fmt::format(R"({{"type":"parallel","combine_mode":"{}","parallel_branches":[{{"type":"softmax"}}],{}}})", combine, setting)).value());
+      };
+      const auto refused = read(mode);
+      ASSERT_FALSE(refused) << mode << setting;
+      EXPECT_EQ(refused.error().code, Code::InvalidConfig);
+      EXPECT_NE(refused.error().message.find("combine_mode filter"), std::string::npos) << refused.error().message;
+    }
+  EXPECT_TRUE(layer_from_json(parse_json(R"({"type":"parallel","top_k":0,"gate_temperature":1,"gate_aux_weight":0,"gate_scope":"row"})").value()));
+}
+
 TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
   Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, link_to(1)),
                                cell(3, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + link_to(4) + "," + link_to(0) + "]}"),

@@ -218,6 +218,8 @@ const std::vector<GradientCase>& cases() {
       {"V_37 filter with balance", balanced(R"("top_k":2,"gate_aux_weight":0.8)"), {6, 4}},
       {"V_37 filter with balance, per sample", balanced(R"("gate_scope":"sample","gate_temperature":0.6,"gate_aux_weight":0.8)"), {3, 2, 4}},
       {"V_37 filter with balance of a softmax", balanced(R"("top_k":2,"gate_aux_weight":0.8)", true), {6, 4}},
+      {"V_37 filter with balance of the first alone", balanced(R"("top_k":1,"gate_aux_weight":0.8)"), {6, 4}},
+      {"V_37 filter with balance of the first of a softmax", balanced(R"("top_k":1,"gate_aux_weight":0.8)", true), {6, 4}},
       {"meta gate", meta("gate", "input", 2), {3, 4}},
       {"meta gate of activations", meta("gate", "activations", 1), {3, 2, 4}},
       {"meta noise", meta("noise", "input", 2), {6, 4}},

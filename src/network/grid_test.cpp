@@ -184,23 +184,25 @@ TEST(LayerNorm, G_43_L_90_noise_round_a_mean_of_ten_thousand) {
   }
 }
 
-// a * n * sum of f_i P_i, f the share of rows whose top logit is i, P the mean probability (engine V-37).
+// a * n * sum of f_i P_i, f the share of rows whose top logit is i, P the mean probability before top_k chooses (engine V-37).
 TEST(Parallel, V_37_the_balance_loss_by_hand) {
-  Network network = read(list_of(R"({"type":"parallel","combine_mode":"filter","gate_aux_weight":0.25,
-    "filter_gate":{"type":"dense","input_height":3,"output_height":3,"weights":{"weight":[1,0,0,0,1,0,0,0,1]}},
-    "parallel_branches":[{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2}]})"));
-  const Shape shape = Shape::of({4, 3});
-  ASSERT_TRUE(network.prepare(shape));
-  const std::vector<float> x = {2, 0, 1, 3, 1, 0, 0, 2, 1, 1, 0, 0.5f};  // logits: the gate is the identity; tops 0, 0, 1, 0
-  const auto session = NetworkSession::create(network, {.threads = 1}).value();
-  ASSERT_TRUE(session->forward({x.data(), shape}));
-  double mean[3] = {};
-  for (std::size_t r = 0; r < 4; ++r) {
-    double sum = 0;
-    for (std::size_t i = 0; i < 3; ++i) sum += std::exp(static_cast<double>(x[r * 3 + i]));
-    for (std::size_t i = 0; i < 3; ++i) mean[i] += std::exp(static_cast<double>(x[r * 3 + i])) / sum / 4;
+  for (const std::size_t top_k : {0, 1, 2, 3}) {
+    Network network = read(list_of(fmt::format(R"({{"type":"parallel","combine_mode":"filter","top_k":{},)", top_k) + R"("gate_aux_weight":0.25,
+      "filter_gate":{"type":"dense","input_height":3,"output_height":3,"weights":{"weight":[1,0,0,0,1,0,0,0,1]}},
+      "parallel_branches":[{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2}]})"));
+    const Shape shape = Shape::of({4, 3});
+    ASSERT_TRUE(network.prepare(shape));
+    const std::vector<float> x = {2, 0, 1, 3, 1, 0, 0, 2, 1, 1, 0, 0.5f};  // logits: the gate is the identity; tops 0, 0, 1, 0
+    const auto session = NetworkSession::create(network, {.threads = 1}).value();
+    ASSERT_TRUE(session->forward({x.data(), shape}));
+    double mean[3] = {};
+    for (std::size_t r = 0; r < 4; ++r) {
+      double sum = 0;
+      for (std::size_t i = 0; i < 3; ++i) sum += std::exp(static_cast<double>(x[r * 3 + i]));
+      for (std::size_t i = 0; i < 3; ++i) mean[i] += std::exp(static_cast<double>(x[r * 3 + i])) / sum / 4;
+    }
+    EXPECT_NEAR(session->gate_loss(), 0.25 * 3 * (0.75 * mean[0] + 0.25 * mean[1]), 1e-6) << top_k;
   }
-  EXPECT_NEAR(session->gate_loss(), 0.25 * 3 * (0.75 * mean[0] + 0.25 * mean[1]), 1e-6);
 }
 
 // Counts how often each layer runs forward and backward.

@@ -124,6 +124,25 @@ TEST(SmallKinds, L_120_a_row_with_a_nan_stays_alone) {
   }
 }
 
+// As much as the configurations of language models may say.
+TEST(SmallKinds, L_90_eps_of_norms_is_from_0_to_1) {
+  const std::pair<const char*, const char*> norms[] = {{R"("type":"rmsnorm","input_height":4)", "rms_norm_eps"}, {R"("type":"layernorm","input_height":4)", "eps"},
+                                                       {R"("type":"groupnorm","input_height":4,"num_groups":2)", "eps"},
+                                                       {R"("type":"batchnorm","input_height":4)", "eps"}, {R"("type":"batchnorm","input_height":4)", "momentum"},
+                                                       {R"("type":"swiglu","input_height":4,"output_height":3)", "rms_norm_eps"},
+                                                       {R"("type":"mha","d_model":4,"num_heads":1)", "rms_norm_eps"}};
+  for (const auto& [layer, key] : norms) {
+    const auto read = [&](const char* value) { return layer_from_json(parse_json(fmt::format(R"({{{},"{}":{}}})", layer, key, value)).value()); };
+    for (const char* good : {"0", "1e-300", "0.5", "1"}) EXPECT_TRUE(read(good)) << layer << key << good;
+    for (const char* bad : {"-1", "-1e-300", "1.5", "1e300"}) {
+      const auto refused = read(bad);
+      ASSERT_FALSE(refused) << layer << key << bad;
+      EXPECT_EQ(refused.error().code, Code::InvalidConfig);
+      EXPECT_NE(refused.error().message.find(fmt::format("{} {}", key, parse_json(bad)->get<double>())), std::string::npos) << refused.error().message;
+    }
+  }
+}
+
 TEST(SmallKinds, L_111_shapes_and_settings_that_do_not_fit_are_errors) {
   const std::pair<const char*, Code> cases[] = {
       {R"({"type":"reshape","shape":[5,-1]})", Code::ShapeMismatch},

@@ -63,6 +63,14 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit("freeze_base", c.freeze_base);
 }
 
+bool any_reads_init_scale(const Network& network) {
+  bool any = reads_init_scale(network.settings.init);
+  for (std::size_t i = 0; i < network.num_cells(); ++i)
+    if (network.cell(i).layer)
+      visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) { any = any || reads_init_scale(layer.common.init); });
+  return any;
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 4> kGranularities = {"auto", "tensor", "row", "group"};

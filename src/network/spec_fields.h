@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "layers/layer.h"
+#include "network/network.h"
 
 namespace loom {
 
@@ -17,6 +18,12 @@ inline constexpr std::array<std::string_view, 6> kNetworkHintKeys = {"use_tiling
 
 void visit_dtype(FieldVisitor& visit, std::string_view key, DType& dtype);
 void visit_common(FieldVisitor& visit, CommonSettings& common);
+
+inline constexpr std::array<std::size_t, 3> kGroupSizes = {32, 64, 128};
+inline constexpr double kMaxInitScale = 1e6;  // 0 is the rule's own
+// Whether weights drawn by that rule have a size to choose; elsewhere init_scale has no say.
+constexpr bool reads_init_scale(std::string_view init) { return init == "uniform" || init == "normal"; }
+bool any_reads_init_scale(const Network& network);
 
 // {"name": [numbers]} of a layer: for tests (engine J-11).
 void read_weights(Layer& layer, const Json& weights, const std::function<void(Code, const std::string&)>& complain);

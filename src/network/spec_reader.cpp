@@ -338,14 +338,38 @@ void read_hints(Findings& findings, JsonReader& reader, const std::string& point
   }
 }
 
+void check_init_scale(JsonReader& reader, double scale) {
+  if (!(scale >= 0 && scale <= kMaxInitScale))
+    reader.complain(Code::InvalidConfig, "init_scale", fmt::format("{} given, a number from 0 to {} expected", scale, kMaxInitScale));
+}
+
+void complain_of_unread_scale(JsonReader& reader, std::string_view init) {
+  reader.complain(Code::InvalidConfig, "init_scale", fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
+}
+
+// Settings of every layer, and that none of those given is without effect.
+void read_common(Findings& findings, JsonReader& reader, CommonSettings& common) {
+  common.encoding.dtype = findings.default_dtype;
+  common.init = findings.init, common.init_scale = findings.init_scale;
+  visit_common(reader, common);
+  check_init_scale(reader, common.init_scale);
+  // A file brings its weights, however they were drawn.
+  if (findings.options.initialise && common.init_scale != findings.init_scale && common.init_scale != 0 && !reads_init_scale(common.init))
+    complain_of_unread_scale(reader, common.init);
+  const ScaleSpan &span = common.encoding.span, standard;
+  if (std::ranges::find(kGroupSizes, span.group_size) == kGroupSizes.end())
+    reader.complain(Code::InvalidConfig, "group_size", fmt::format("{} given, one of {} expected", span.group_size, fmt::join(kGroupSizes, ", ")));
+  // Beside a type without groups it waits for a morph.
+  if (span.group_size != standard.group_size && (span.granularity == Granularity::Tensor || span.granularity == Granularity::Row))
+    reader.complain(Code::InvalidConfig, "group_size", "scale_granularity says that there are no groups");
+}
+
 // A layer's settings from the reader, then its weights; null after an error.
 LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common, const std::string& pointer) {
   LayerPtr layer = kind.make();
-  layer->common.encoding.dtype = findings.default_dtype;
-  layer->common.init = findings.init, layer->common.init_scale = findings.init_scale;
   const std::size_t before = findings.errors.size();
   if (common == nullptr)
-    visit_common(reader, layer->common);
+    read_common(findings, reader, layer->common);
   else
     layer->common = *common;
   read_hints(findings, reader, pointer, kHintKeys);
@@ -420,10 +444,8 @@ void warn_of_lone_residuals(Findings& findings, const Network& network, const st
 // of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
 LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, const std::string& pointer, bool is_cell) {
   auto link = std::make_unique<Link>();
-  link->common.encoding.dtype = findings.default_dtype;
-  link->common.init = findings.init, link->common.init_scale = findings.init_scale;
   const std::size_t before = findings.errors.size();
-  visit_common(reader, link->common);
+  read_common(findings, reader, link->common);
   link->fields(reader);
   const Json* type = find(spec, "type");
   if (findings.errors.size() != before) return nullptr;
@@ -497,6 +519,7 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
   reader("name", s.name);
   reader("init", s.init);
   reader("init_scale", s.init_scale);
+  check_init_scale(reader, s.init_scale);
   std::size_t element = 0;
   reader.choice("activations", element, {"float32|f32", "float64|f64"});
   s.activations = element == 1 ? Element::f64 : Element::f32;
@@ -569,8 +592,9 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
       cells.back() = *index;
     }
   }
-  if (!findings.errors.empty()) return findings.joined();
   network.settings = std::move(settings);
+  if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network)) complain_of_unread_scale(reader, network.settings.init);
+  if (!findings.errors.empty()) return findings.joined();
   if (auto tied = network.resolve_ties(); !tied) return tl::make_unexpected(with_pointer(network, cells, std::move(tied).error()));
   std::uint64_t elements = 0;
   network.visit_weights(

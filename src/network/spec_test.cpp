@@ -112,8 +112,35 @@ TEST(Schema, J_01_every_golden_layer_fits_and_what_the_reader_refuses_does_not) 
        {R"({})", R"({"layers":{}})", R"({"layers":[{"type":"dens"}]})", R"({"layers":[{"type":"dense","input_heigth":3}]})",
         R"({"layers":[{"type":"dense","input_height":-1}]})", R"({"layers":[{"type":"dense","bias":1}]})", R"({"layers":[],"colour":1})",
         R"({"depth":0,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})", R"({"layers":[{"type":"dense","dtype":"float31"}]})",
-        R"({"layers":[{"is_remote_link":false}]})", R"({"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","rank":1}]}]})"})
+        R"({"layers":[{"type":"dense","activation":6}]})", R"({"layers":[{"type":"dense","group_size":48}]})", R"({"layers":[{"is_remote_link":true,"group_size":33}]})",
+        R"({"layers":[{"type":"dense","init_scale":-1}]})", R"({"layers":[],"init_scale":1e300})", R"({"layers":[{"is_remote_link":false}]})", R"({"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","rank":1}]}]})"})
     EXPECT_FALSE(fits_schema(*parse_json(spec))) << spec;
+}
+
+// A name that the schema gives as the default, written out, changes nothing.
+TEST(Schema, J_01_defaults_of_names_are_those_of_the_reader) {
+  const Json schema = spec_schema();
+  EXPECT_EQ(schema["properties"]["default_dtype"]["default"], "float32");
+  std::map<std::string, Json> kinds;
+  for (const Json& kind : schema["$defs"]["layer"]["oneOf"]) kinds[kind["title"].get<std::string>()] = kind["properties"];
+  std::size_t checked = 0;
+  for (const GoldenLayer& c : golden_layers()) {
+    const Json plain = *parse_json(c.spec);
+    const auto layer = layer_from_json(plain);
+    ASSERT_TRUE(layer) << c.name;
+    for (const auto& [key, property] : kinds[std::string((*layer)->kind())].items()) {
+      if (key == "kmeans_output_mode" || key.starts_with("link_")) continue;  // another name of a key, and keys of links alone
+      const Json* standard = find(property, "default");
+      if (standard == nullptr || find(property, "enum") == nullptr || plain.contains(key)) continue;
+      Json named = plain;
+      named[key] = *standard;
+      const auto same = layer_from_json(named);
+      ASSERT_TRUE(same) << c.name << " " << key << ": " << same.error().message;
+      EXPECT_EQ(dump_json(layer_to_json(**same)), dump_json(layer_to_json(**layer))) << c.name << " " << key;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 100u);
 }
 
 // Keys that mean the same give the same network, and both at once are an error (engine J-12, J-13, J-14).
@@ -446,6 +473,71 @@ TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
     coarse_error += std::abs(static_cast<double>(coarse[o]) - exact), fine_error += std::abs(static_cast<double>(fine[o]) - exact);
   }
   EXPECT_GT(coarse_error, 16 * fine_error);
+}
+
+// What would change nothing is refused, unless it says what holds anyway.
+TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
+  const auto dense = [](const std::string& more) { return R"({"type":"dense","input_height":3,"output_height":3)" + more + "}"; };
+  const auto code_of = [](const std::string& spec, SpecOptions options = {}) {
+    const auto read = network_from_json(spec, options);
+    if (read) return Code{};
+    EXPECT_NE(read.error().message.find("init_scale"), std::string::npos) << spec << read.error().message;
+    return read.error().code;
+  };
+  for (const char* init : {"auto", "he", "xavier", "zeros", "identity", "none"}) {
+    const std::string named = fmt::format(R"("init":"{}")", init);
+    EXPECT_EQ(code_of(list_of(dense("," + named + R"(,"init_scale":0.5)"))), Code::InvalidConfig) << init;
+    EXPECT_EQ(code_of(list_of(dense(""), named + R"(,"init_scale":0.5,)")), Code::InvalidConfig) << init;
+    EXPECT_EQ(code_of(list_of(dense("," + named + R"(,"init_scale":0)"))), Code{}) << init;
+    // The network's own is for the layer that reads it; the other may repeat it.
+    EXPECT_EQ(code_of(list_of(dense(R"(,"init":"normal")") + "," + dense("," + named + R"(,"init_scale":0.5)"), named + R"(,"init_scale":0.5,)")), Code{}) << init;
+    EXPECT_EQ(code_of(list_of(dense("," + named + R"(,"init_scale":0.5)")), {.initialise = false}), Code{}) << init;  // a file brings its weights
+  }
+  EXPECT_EQ(code_of(list_of(dense(R"(,"init_scale":0.5)"))), Code::InvalidConfig);
+  for (const char* init : {"uniform", "normal"}) {
+    const std::string named = fmt::format(R"("init":"{}",)", init);
+    for (const char* good : {"0", "0.5", "1e6"}) {
+      EXPECT_EQ(code_of(list_of(dense(""), named + fmt::format(R"("init_scale":{},)", good))), Code{}) << init << good;
+      EXPECT_EQ(code_of(list_of(dense(fmt::format(R"(,"init_scale":{})", good)), named)), Code{}) << init << good;
+    }
+    for (const char* bad : {"-1", "-1e-9", "1.1e6", "1e300"}) {
+      EXPECT_EQ(code_of(list_of(dense(""), named + fmt::format(R"("init_scale":{},)", bad))), Code::InvalidConfig) << init << bad;
+      EXPECT_EQ(code_of(list_of(dense(fmt::format(R"(,"init_scale":{})", bad)), named)), Code::InvalidConfig) << init << bad;
+    }
+  }
+  const auto arch = build_from_arch(*parse_json(R"({"gridDepth":1,"gridRows":1,"gridCols":1,"layersPerCell":1,"dModel":8,"numHeads":2,"initScale":1e300})"));
+  ASSERT_FALSE(arch);
+  EXPECT_NE(arch.error().message.find("/initScale"), std::string::npos) << arch.error().message;
+}
+
+// A layer that was given another rule, and a network whose last reader of the scale is gone: what is written can be read.
+TEST(Spec, J_02_J_24_written_specs_leave_out_an_init_scale_that_nobody_reads) {
+  Network network = std::move(network_from_json(list_of(R"({"type":"dense","input_height":3,"output_height":3})", R"("init":"uniform","init_scale":0.5,)"))->network);
+  EXPECT_EQ(network_to_json(network)["init_scale"], 0.5);
+  network.cell(0).layer->common.init = "he";
+  Json written = network_to_json(network);
+  EXPECT_EQ(written["layers"][0]["init"], "he");
+  EXPECT_TRUE(network_from_json(written)) << dump_json(written);
+  network.settings.init = "auto";
+  written = network_to_json(network);
+  EXPECT_TRUE(network_from_json(written)) << dump_json(written);
+  EXPECT_EQ(find(written, "init_scale"), nullptr);
+}
+
+// The size counts for every type that a morph may choose, so it may stand beside a type without groups, but not beside another span.
+TEST(Spec, D_21_group_sizes_are_32_64_or_128_and_for_groups) {
+  const auto read = [](const std::string& more) { return layer_from_json(*parse_json(R"({"type":"dense","input_height":256,"output_height":3,)" + more + "}")); };
+  for (const char* size : {"32", "64", "128"}) {
+    EXPECT_TRUE(read(fmt::format(R"("group_size":{})", size))) << size;
+    EXPECT_TRUE(read(fmt::format(R"("group_size":{},"dtype":"int4","scale_granularity":"group")", size))) << size;
+    for (const char* span : {"tensor", "row"})
+      EXPECT_EQ(read(fmt::format(R"("group_size":{},"dtype":"int8","scale_granularity":"{}")", size, span)).has_value(), std::string(size) == "32") << size << span;
+  }
+  for (const char* size : {"0", "33", "48", "96", "129"}) {
+    const auto refused = read(fmt::format(R"("group_size":{})", size));
+    ASSERT_FALSE(refused) << size;
+    EXPECT_NE(refused.error().message.find("/group_size"), std::string::npos) << refused.error().message;
+  }
 }
 
 // Texts that 0.8x accepted, died of or hung on; each is an error with a code and one line (engine G-63).

@@ -120,6 +120,7 @@ Json written(const Layer& layer, const Standard& standard) {
   fresh.common.init = standard.init, fresh.common.init_scale = standard.init_scale;
   Json out = common_settings(layer, standard);
   drop_defaults(out, common_settings(fresh, standard));
+  if (!reads_init_scale(layer.common.init)) out.erase("init_scale");
   const auto add = [&](const Layer& from, const Layer& defaults) {
     Json settings = own_settings(from, standard);
     drop_defaults(settings, own_settings(defaults, standard));
@@ -149,7 +150,7 @@ Json network_to_json(const Network& n) {
   out["depth"] = n.size().depth, out["rows"] = n.size().rows, out["cols"] = n.size().cols, out["layers_per_cell"] = n.size().layers_per_cell;
   if (s.seed != 0) out["seed"] = s.seed;
   if (s.init != "auto") out["init"] = s.init;
-  if (s.init_scale != 0) out["init_scale"] = s.init_scale;
+  if (s.init_scale != 0 && any_reads_init_scale(n)) out["init_scale"] = s.init_scale;
   if (s.activations == Element::f64) out["activations"] = "float64";
   if (s.quantized_inputs == Activations::int8) out["quantized_inputs"] = "int8";
   if (s.input_shape) out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
@@ -180,10 +181,10 @@ class SchemaWriter final : public FieldVisitor {
   void operator()(std::string_view keys, double& value) override { put(keys, {{"type", "number"}, {"default", value}}); }
   void operator()(std::string_view keys, std::string& value) override { put(keys, {{"type", "string"}, {"default", value}}); }
   void operator()(std::string_view keys, Activation& value) override {
-    // What editors offer; the reader also takes aliases and numbers.
+    // What editors offer; the reader also takes aliases.
     Json names = Json::array();
     for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
-    put(keys, {{"anyOf", Json::array({{{"enum", names}}, {{"type", Json::array({"string", "integer"})}}})}, {"default", std::string(name(value))}});
+    put(keys, {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});
   }
   void operator()(std::string_view keys, AxisSizes&) override {
     const Json one = {{"type", "integer"}, {"minimum", 0}};
@@ -226,7 +227,7 @@ class SchemaWriter final : public FieldVisitor {
     Json list = Json::array();
     for (const std::string_view n : names)
       for (const std::string_view alias : split_names(n)) list.push_back(std::string(alias));
-    put(keys, {{"enum", list}, {"default", list[index]}});
+    put(keys, {{"enum", list}, {"default", std::string(split_names(names[index])[0])}});
   }
 
  private:
@@ -235,6 +236,16 @@ class SchemaWriter final : public FieldVisitor {
   }
   Json& properties_;
 };
+
+Json init_scale_schema() { return {{"type", "number"}, {"minimum", 0}, {"maximum", kMaxInitScale}}; }
+
+void write_common(Json& properties, Layer& layer) {
+  SchemaWriter writer(properties);
+  visit_common(writer, layer.common);
+  properties["group_size"] = {{"enum", kGroupSizes}, {"default", ScaleSpan().group_size}};
+  properties["init_scale"] = init_scale_schema();
+  layer.fields(writer);
+}
 
 }  // namespace
 
@@ -247,9 +258,7 @@ Json spec_schema() {
     properties["type"] = {{"enum", names}};
     for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
     const LayerPtr layer = kind.make();
-    SchemaWriter writer(properties);
-    visit_common(writer, layer->common);
-    layer->fields(writer);
+    write_common(properties, *layer);
     properties["is_remote_link"] = {{"type", "boolean"}};
     SchemaWriter link_writer(properties);
     Link().fields(link_writer);
@@ -260,11 +269,9 @@ Json spec_schema() {
   }
   {
     Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};
-    SchemaWriter writer(properties);
     for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
     Link link;
-    visit_common(writer, link.common);
-    link.fields(writer);
+    write_common(properties, link);
     kinds.push_back({{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
   }
   const Json extent = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}};
@@ -276,7 +283,7 @@ Json spec_schema() {
                      {"layers_per_cell", extent},
                      {"seed", {{"type", Json::array({"integer", "string"})}}},
                      {"init", {{"enum", {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"}}}},
-                     {"init_scale", {{"type", "number"}}},
+                     {"init_scale", init_scale_schema()},
                      {"activations", {{"enum", {"float32", "f32", "float64", "f64"}}}},
                      {"quantized_inputs", {{"enum", {"int8", "int16"}}, {"default", "int16"}}},
                      {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},

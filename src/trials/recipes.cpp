@@ -37,12 +37,14 @@ void add_common(Site& site, Json& spec) {
   Draw& draw = site.draw;
   if (draw.percent(35)) spec["dtype"] = std::string(name(static_cast<DType>(draw.below(kNumTypes))));
   if (draw.percent(10)) spec["scale_granularity"] = std::string(draw.name({"tensor", "row", "group"}));
-  if (draw.percent(10)) spec["group_size"] = draw.pick({32, 64, 128});
+  const Json* span = find(spec, "scale_granularity");
+  if (draw.percent(10) && (span == nullptr || *span == "group")) spec["group_size"] = draw.pick({32, 64, 128});
   if (draw.percent(10)) spec["activation_quant"] = "none";
   if (draw.percent(4)) spec["trainable"] = false;
   if (draw.percent(6)) spec["learning_rate_scale"] = draw.pick({0.0, 0.5, 2.0});
   if (draw.percent(8)) spec["init"] = std::string(draw.name({"he", "xavier", "normal", "uniform", "identity"}));
-  if (draw.percent(6)) spec["init_scale"] = draw.pick({0.02, 0.5, 1.0});
+  const Json* init = find(spec, "init");
+  if (draw.percent(6) && init != nullptr && (*init == "normal" || *init == "uniform")) spec["init_scale"] = draw.pick({0.02, 0.5, 1.0});
 }
 
 namespace {

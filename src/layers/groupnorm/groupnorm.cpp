@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/norm_eps.h"
 #include "layers/tween.h"
 
 namespace loom {
@@ -14,6 +15,7 @@ void GroupNorm::fields(FieldVisitor& visit) {
 }
 
 Result<void> GroupNorm::build() {
+  LOOM_TRY_VOID(check_eps(kind(), "eps", config_.eps));
   const std::size_t channels = config_.input_height;
   if (channels % config_.num_groups != 0)
     return fail(Code::InvalidConfig, "groupnorm: {} channels in {} groups, expected a multiple", channels, config_.num_groups);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/norm_eps.h"
 #include "layers/tween.h"
 
 namespace loom {
@@ -14,6 +15,7 @@ void LayerNorm::fields(FieldVisitor& visit) {
 }
 
 Result<void> LayerNorm::build() {
+  LOOM_TRY_VOID(check_eps(kind(), "eps", config_.eps));
   LOOM_TRY_VOID(gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}));
   if (config_.bias) {
     LOOM_TRY_VOID(beta_.declare("beta", WeightRole::TypedVector, std::array{config_.input_height}));

@@ -2,6 +2,7 @@
 
 #include "core/checked.h"
 #include "layers/mha/mha.h"
+#include "layers/norm_eps.h"
 
 namespace loom {
 
@@ -57,7 +58,7 @@ Result<void> Mha::complete_config() {
   if ((c.query_dim != 0 && c.query_dim != q) || (c.kv_dim != 0 && c.kv_dim != kv))
     return fail(Code::InvalidConfig, "mha: query_dim {} and kv_dim {}, the heads make {} and {}", c.query_dim, c.kv_dim, q, kv);
   if (c.output_dim == 0) c.output_dim = c.d_model;
-  if (!(c.rms_norm_eps >= 0)) return fail(Code::InvalidConfig, "mha: rms_norm_eps {}, expected 0 or more", c.rms_norm_eps);
+  LOOM_TRY_VOID(check_eps(kind(), "rms_norm_eps", c.rms_norm_eps));
   if (!(c.logit_softcap >= 0)) return fail(Code::InvalidConfig, "mha: logit_softcap {}, expected 0 or more", c.logit_softcap);
   if (c.cross) c.causal = c.uses_rope = false;
   if (!c.uses_rope) return {};

@@ -27,12 +27,26 @@ void Parallel::fields(FieldVisitor& visit) {
   visit("parallel_branches", branches_);
 }
 
+// The first setting that only a gate reads; null where all are as if there were none.
+const char* Parallel::gate_setting() const {
+  const ParallelConfig none;
+  return gate_                                                ? "filter_gate"
+         : config_.top_k != none.top_k                        ? "top_k"
+         : config_.gate_temperature != none.gate_temperature  ? "gate_temperature"
+         : config_.gate_aux_weight != none.gate_aux_weight    ? "gate_aux_weight"
+         : config_.gate_scope != none.gate_scope              ? "gate_scope"
+                                                              : nullptr;
+}
+
 Result<void> Parallel::build() {
   if (config_.combine_mode == Combine::Filter && !gate_) return fail(Code::InvalidConfig, "parallel: combine_mode filter needs a filter_gate");
   if (config_.concat_axis.values.size() > 1) return fail(Code::InvalidConfig, "parallel: concat_axis is one axis");
   if (!(config_.gate_temperature > 0) || static_cast<float>(config_.gate_temperature) < 1e-6f || config_.gate_temperature > 1e6)
     return fail(Code::InvalidConfig, "parallel: gate_temperature {} given, 1e-6 to 1e6 expected", config_.gate_temperature);
   if (config_.gate_aux_weight < 0) return fail(Code::InvalidConfig, "parallel: gate_aux_weight {} is negative", config_.gate_aux_weight);
+  if (const char* unread = config_.combine_mode == Combine::Filter ? nullptr : gate_setting()) {
+    return fail(Code::InvalidConfig, "parallel: {} is for combine_mode filter alone", unread);
+  }
   if (config_.combine_mode != Combine::GridScatter) return {};
   const bool given = config_.depth != 0 || config_.rows != 0 || config_.cols != 0;
   depth_ = std::max<std::size_t>(config_.depth, 1), rows_ = std::max<std::size_t>(config_.rows, 1), cols_ = std::max<std::size_t>(config_.cols, 1);
@@ -256,7 +270,7 @@ void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& 
   }
   const Tensor p = exec.arena.tensor(logits.rows, n, x.element);
   gate_weights(exec, rule(exec), logits, p);
-  if (config_.gate_aux_weight > 0 && pass.gate_loss != nullptr) *pass.gate_loss += pass.share * gate_balance(exec, rule(exec), config_.gate_aux_weight, logits, p);
+  if (config_.gate_aux_weight > 0 && pass.gate_loss != nullptr) *pass.gate_loss += pass.share * gate_balance(exec, rule(exec), config_.gate_aux_weight, logits);
   const void** outputs = exec.arena.take<const void*>(n);
   for (std::size_t i = 0; i < n && !exec.status; ++i) {
     const View out{is_enabled(i) ? exec.arena.view(y.shape, y.element).data : nullptr, y.shape, y.element};
@@ -330,8 +344,8 @@ void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView&
     branch_backward(exec, pass, *branches_[i], d, dx, is_first);
   }
   if (exec.status) return;
-  if (config_.gate_aux_weight > 0) gate_balance_backward(exec, rule(exec), config_.gate_aux_weight * pass.share * pass.loss_scale, logits, q);
   gate_weights_backward(exec, rule(exec), logits, p, q, q);
+  if (config_.gate_aux_weight > 0) gate_balance_backward(exec, rule(exec), config_.gate_aux_weight * pass.share * pass.loss_scale, logits, q);
   View dz = q;
   if (logits.shape.rows() != z.shape.rows()) {
     dz = exec.arena.view(z.shape, z.element);

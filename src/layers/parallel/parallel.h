@@ -56,6 +56,7 @@ class Parallel final : public Layer {
   };
   bool is_enabled(std::size_t i) const { return !branches_[i]->common.is_disabled; }
   std::size_t num_enabled() const;
+  const char* gate_setting() const;
   std::size_t num_cells() const { return depth_ * rows_ * cols_; }
   Result<Shape> concat_shape(const Shape& input) const;
   Result<Shape> scatter_shape(const Shape& branch) const;

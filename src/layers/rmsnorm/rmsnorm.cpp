@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/norm_eps.h"
 #include "layers/tween.h"
 
 namespace loom {
@@ -13,7 +14,10 @@ void RmsNorm::fields(FieldVisitor& visit) {
   visit("weight_offset", config_.weight_offset);
 }
 
-Result<void> RmsNorm::build() { return gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}); }
+Result<void> RmsNorm::build() {
+  LOOM_TRY_VOID(check_eps(kind(), "rms_norm_eps", config_.rms_norm_eps));
+  return gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones});
+}
 
 Result<Shape> RmsNorm::output_shape(const Shape& input) const {
   if (input.cols() != config_.input_height)

@@ -1,6 +1,7 @@
 #include "layers/swiglu/swiglu.h"
 
 #include "layers/activation_fields.h"
+#include "layers/norm_eps.h"
 #include "layers/tween.h"
 #include "ops/norm/norm.h"
 
@@ -16,6 +17,7 @@ void Swiglu::fields(FieldVisitor& visit) {
 }
 
 Result<void> Swiglu::build() {
+  LOOM_TRY_VOID(check_eps(kind(), "rms_norm_eps", config_.rms_norm_eps));
   const std::size_t d = config_.input_height, n = config_.output_height;
   using Rule = WeightInit::Rule;
   LOOM_TRY_VOID(gate_.declare("gate.weight", WeightRole::Matrix, std::array{n, d}, {Rule::Glorot, d, n}));

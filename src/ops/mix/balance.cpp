@@ -19,11 +19,23 @@ void top_shares(const GateRule& rule, ConstTensor z, double* shares) {
   for (std::size_t i = 0; i < z.cols; ++i) shares[i] = shares[i] / static_cast<double>(z.rows);
 }
 
+// All weights of the gate, as if every branch that takes part were kept.
+GateRule whole(GateRule rule) {
+  rule.top_k = 0;
+  return rule;
+}
+Tensor whole_weights(const Exec& exec, const GateRule& rule, ConstTensor z) {
+  const Tensor p = exec.arena.tensor(z.rows, z.cols, z.element);
+  gate_weights(exec, whole(rule), z, p);
+  return p;
+}
+
 }  // namespace
 
-double gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, ConstTensor p) {
+double gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z) {
   const ArenaScope scope(exec.arena);
   double* const shares = exec.arena.take<double>(z.cols);
+  const ConstTensor p = whole_weights(exec, rule, z);
   if (exec.rehearsal()) return 0;
   double sum = 0;
   with_element(z.element, [&]<class T>() {
@@ -37,10 +49,11 @@ double gate_balance(const Exec& exec, const GateRule& rule, double weight, Const
   return weight * static_cast<double>(z.cols) * sum;
 }
 
-void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor q) {
+void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor dz) {
   const ArenaScope scope(exec.arena);
   double* const shares = exec.arena.take<double>(z.cols);
   void* const row = exec.arena.take<std::byte>(z.cols * bytes_of(z.element));
+  const Tensor p = whole_weights(exec, rule, z), q = exec.arena.tensor(z.rows, z.cols, z.element);
   with_element(z.element, [&]<class T>() {
     if (!exec.rehearsal()) {
       top_shares<T>(rule, z, shares);
@@ -48,7 +61,10 @@ void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight
         static_cast<T*>(row)[i] = snap_one(static_cast<T>(weight * static_cast<double>(z.cols) * shares[i] / static_cast<double>(z.rows)));
     }
   });
+  fill_zero(exec, q);
   add_to_rows(exec, q, row, q);
+  gate_weights_backward(exec, whole(rule), z, p, q, q);
+  add(exec, dz, q, dz);
 }
 
 }  // namespace loom

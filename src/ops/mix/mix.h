@@ -28,10 +28,11 @@ void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor 
 void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q, Tensor dz);
 
 // Balance of a gate (Shazeer et al. 2017, as in Fedus et al. 2022; engine V-37): weight * n * sum_i f_i P_i, f_i the share of groups whose
-// largest entry that takes part is i (ties to the lower index), P_i the mean of p_i. Sums over groups are lanes16, over i ascending, in f64.
-double gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, ConstTensor p);
-// q_i += weight * n * f_i / groups: the gradient through P alone.
-void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor q);
+// largest entry that takes part is i (ties to the lower index), P_i the mean of the p_i that the gate gives before top_k chooses: of what is
+// chosen alone P were f where top_k is 1, and without a gradient. Sums over groups are lanes16, over i ascending, in f64.
+double gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z);
+// dz += its gradient, through P alone: weight * n * f_i / groups is that of p_i.
+void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor dz);
 
 // branches: outputs of as many elements as y, one for each column of p; null where none takes part.
 void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y);

@@ -1,0 +1,13 @@
+#pragma once
+// What norms allow as eps, as the configurations of language models do; below 0 a root has no value, and a great eps leaves zeros.
+
+#include "core/error.h"
+
+namespace loom {
+
+inline Result<void> check_eps(std::string_view kind, std::string_view key, double eps) {
+  if (eps >= 0 && eps <= 1) return {};
+  return fail(Code::InvalidConfig, "{}: {} {}, 0 to 1 expected", kind, key, eps);
+}
+
+}  // namespace loom
