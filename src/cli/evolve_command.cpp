@@ -254,22 +254,25 @@ class EvolveRun {
         if (!o_.common.quiet) warn("no ensemble: " + e.error().message);
         out["ensemble"] = nullptr;
       } else {
-        out["ensemble"] = Json{{"members", e->members}, {"coverage", e->coverage}, {"overlap", e->overlap}, {"combined", e->combined}, {"best_member", e->best_member}};
-        joined = fmt::format("ensemble of {}: {:.4f} right together, {:.4f} the better one alone (covered by either {:.4f})\n", fmt::join(e->members, " and "),
-                             e->combined, e->best_member, e->coverage);
+        out["ensemble"] = Json{{"members", e->members},
+                               {"coverage", e->coverage},
+                               {"overlap", e->overlap},
+                               {"combined", e->combined},
+                               {"best_member", e->best_member}};
+        joined = fmt::format("ensemble of {}: {:.4f} right together, {:.4f} the better one alone (covered by either {:.4f})\n",
+                             fmt::join(e->members, " and "), e->combined, e->best_member, e->coverage);
       }
     }
     if (o_.common.json) {
       if (!history_.empty()) out["history"] = std::move(history_);
       print_json(out);
     } else if (!o_.common.quiet) {
+      const std::string told = best != nullptr ? fmt::format("best {:.6g} ({})", best->fitness->score(), best->id.text()) : "no network has a score";
       std::printf("%s: %s after %u generations, %s, %zu networks judged in %.2f s\n%shash %s\n", std::string(task_->name()).c_str(),
                   solved()        ? "solved"
                   : interrupted() ? "interrupted"
                                   : "not solved",
-                  islands_->generation(),
-                  (best != nullptr ? fmt::format("best {:.6g} ({})", best->fitness->score(), best->id.text()) : std::string("no network has a score")).c_str(),
-                  evaluated_, seconds_, joined.c_str(), hash_.c_str());
+                  islands_->generation(), told.c_str(), evaluated_, seconds_, joined.c_str(), hash_.c_str());
       if (!o_.output.empty()) std::printf("%s: %slineage.jsonl, state.json\n", o_.output.c_str(), best != nullptr ? "best.entity, " : "");
     }
     return interrupted() ? kInterrupted : kOk;

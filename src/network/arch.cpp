@@ -51,7 +51,8 @@ Result<ArchConfig> read_arch(const Json& arch) {
   LOOM_TRY_VOID(read_text(arch, "dtype", c.dtype));
   if (const Json* scale = find(arch, "initScale")) {
     const auto given = as_number(*scale);
-    if (!given || !(*given >= 0 && *given <= kMaxInitScale)) return fail(Code::InvalidConfig, "/initScale: a number from 0 to {} expected", kMaxInitScale);
+    if (!given || !(*given >= 0 && *given <= kMaxInitScale))
+      return fail(Code::InvalidConfig, "/initScale: a number from 0 to {} expected", kMaxInitScale);
     c.init_scale = *given;
   }
   for (const auto& [key, value] : arch.items()) {

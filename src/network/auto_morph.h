@@ -49,7 +49,8 @@ struct AutoMorphReport {
 };
 
 // Morphs the network, whose masters stay (Network::release_masters). InvalidArgument when the budget cannot be reached, with the smallest size
-// or loss that can; ShapeMismatch for data that does not fit; NonFinite for inputs or a loss that are not; Cancelled. After an error the types are unspecified.
+// or loss that can; ShapeMismatch for data that does not fit; NonFinite for inputs or a loss that are not;
+// Cancelled. After an error the types are unspecified.
 Result<AutoMorphReport> auto_morph(Network& network, const AutoMorphData& data, const AutoMorphOptions& options);
 
 }  // namespace loom

@@ -24,7 +24,8 @@ Result<void> check_input(std::span<const double> values, const Shape& shape, Ele
   std::vector<std::size_t> place(shape.rank());
   auto rest = static_cast<std::size_t>(bad - values.begin());
   for (std::size_t axis = shape.rank(); axis-- > 0; rest /= shape[axis]) place[axis] = rest % shape[axis];
-  return fail(Code::NonFinite, "number [{}] is {}{}, a finite number expected", fmt::join(place, ", "), *bad, std::isfinite(*bad) ? ", beyond float32" : "");
+  return fail(Code::NonFinite, "number [{}] is {}{}, a finite number expected", fmt::join(place, ", "), *bad,
+              std::isfinite(*bad) ? ", beyond float32" : "");
 }
 
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network, const NetworkSessionOptions& options) {

@@ -344,7 +344,8 @@ void check_init_scale(JsonReader& reader, double scale) {
 }
 
 void complain_of_unread_scale(JsonReader& reader, std::string_view init) {
-  reader.complain(Code::InvalidConfig, "init_scale", fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
+  reader.complain(Code::InvalidConfig, "init_scale",
+                  fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
 }
 
 // Settings of every layer, and that none of those given is without effect.
@@ -593,7 +594,8 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
     }
   }
   network.settings = std::move(settings);
-  if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network)) complain_of_unread_scale(reader, network.settings.init);
+  if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network))
+    complain_of_unread_scale(reader, network.settings.init);
   if (!findings.errors.empty()) return findings.joined();
   if (auto tied = network.resolve_ties(); !tied) return tl::make_unexpected(with_pointer(network, cells, std::move(tied).error()));
   std::uint64_t elements = 0;

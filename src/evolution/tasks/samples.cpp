@@ -33,7 +33,8 @@ class SampleTask final : public Task {
   double target() const override { return target_; }
 
   Result<void> check_output(const Shape& output) const override {
-    if (output[0] != count_ || output.elements() % count_ != 0) return fail(Code::ShapeMismatch, "an output {} for {} samples", output.text(), count_);
+    if (output[0] != count_ || output.elements() % count_ != 0)
+      return fail(Code::ShapeMismatch, "an output {} for {} samples", output.text(), count_);
     const std::size_t width = output.elements() / count_;
     if (samples_.labels.empty()) {
       if (width == samples_.outputs) return {};
@@ -41,8 +42,8 @@ class SampleTask final : public Task {
     }
     const bool takes_one = samples_.classes <= 2 && score_ != Score::CrossEntropy;
     if (width == 1 ? takes_one : width >= samples_.classes) return {};
-    return fail(Code::ShapeMismatch, "{} output{} for {} classes, {}{} or more expected", width, width == 1 ? "" : "s", samples_.classes, takes_one ? "1, " : "",
-                std::max<std::size_t>(samples_.classes, 2));
+    return fail(Code::ShapeMismatch, "{} output{} for {} classes, {}{} or more expected", width, width == 1 ? "" : "s", samples_.classes,
+                takes_one ? "1, " : "", std::max<std::size_t>(samples_.classes, 2));
   }
 
   Result<Fitness> judge(Runner& runner, const Network& network) const override {

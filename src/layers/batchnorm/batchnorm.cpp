@@ -17,7 +17,8 @@ void BatchNorm::fields(FieldVisitor& visit) {
 
 Result<void> BatchNorm::build() {
   LOOM_TRY_VOID(check_eps(kind(), "eps", config_.eps));
-  if (!(config_.momentum >= 0 && config_.momentum <= 1)) return fail(Code::InvalidConfig, "batchnorm: momentum {}, 0 to 1 expected", config_.momentum);
+  if (!(config_.momentum >= 0 && config_.momentum <= 1))
+    return fail(Code::InvalidConfig, "batchnorm: momentum {}, 0 to 1 expected", config_.momentum);
   const std::array extents{config_.input_height};
   LOOM_TRY_VOID(gamma_.declare("gamma", WeightRole::TypedVector, extents, {WeightInit::Rule::Ones}));
   LOOM_TRY_VOID(beta_.declare("beta", WeightRole::TypedVector, extents));
