@@ -200,7 +200,7 @@ TEST_F(FinetuneCli, T_60_an_adapter_is_not_learned_on_over_itself) {
   for (const std::string& from : {file("a"), file("a/."), file("a/"), file("link")})
     for (const char* how : {"--overwrite", "--resume", "-q"}) expect_refused(args("a", {"--from", from, how}), 2, {"--from " + from, "overwrite", "--output"});
   EXPECT_EQ(everything(), before);
-  json_of(args("b", {"--from", file("a")}));
+  json_of({"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--from", file("a"), "--length", "16", "--steps", "60", "-t", "1"});
   EXPECT_EQ(loom({"replay", file("b/run")}).status, 0);
   EXPECT_EQ(everything(), before);
   // A run that began elsewhere and was moved onto what it learns on with.

@@ -44,9 +44,9 @@ def jobs():
     train = ("-t", "1", "-o", "disk/run")
     tune = ("finetune", "m.gguf", "--text", "t.txt", "-o", "disk/a", "--rank", "2", "--length", "8", "--batch", "2", "--steps", "60", "-t", "1", "-q", "--hash-every", "3")
     evolve = ("evolve", "e.json", "-o", "disk/e", "-t", "1", "-q", "--save-every", "1")
-    single = [Job("convert", ("convert", "m.gguf", "disk/m.entity", "-q"), output="disk/m.entity", kills=40),
+    single = [Job("convert", ("convert", "m.gguf", "disk/m.entity", "-q", "--overwrite"), output="disk/m.entity", kills=40),
               Job("quantize", ("quantize", "m.gguf", "disk/m.gguf", "--dtype", "float32", "-q"), output="disk/m.gguf", kills=20),
-              Job("morph", ("morph", "wide.json", "disk/n.entity", "--dtype", "int8", "-q"), output="disk/n.entity", kills=50),
+              Job("morph", ("morph", "wide.json", "disk/n.entity", "--dtype", "int8", "-q", "--overwrite"), output="disk/n.entity", kills=50),
               Job("graph", ("graph", "net.json", "-o", "disk/n.svg", "-q"), output="disk/n.svg", kills=20),
               Job("report", ("report", "ready", "-o", "disk/page.html"), output="disk/page.html", kills=20),
               Job("run", ("run", "wide.json", "-o", "disk/y.npy", "-q"), output="disk/y.npy"),
