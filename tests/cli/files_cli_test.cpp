@@ -8,10 +8,12 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "../support/small_network.h"
 
 namespace loom::files_cli_test {
 namespace {
 
+using test::kTwoLayers;
 using test::leftovers;
 using test::loom;
 using test::Outcome;
@@ -22,15 +24,11 @@ using test::wait_until;
 using test::write_all;
 using Args = std::vector<std::string>;
 
-constexpr const char* kNetwork = R"({"seed":1,"input_shape":[2],"layers":[
-  {"type":"dense","input_height":2,"output_height":8,"activation":"tanh"},
-  {"type":"dense","input_height":8,"output_height":3,"activation":"linear"}]})";
-
 class FilesCli : public testing::Test {
  protected:
   std::string file(const std::string& name) const { return folder_ / name; }
   static std::string tiny() { return source_path("tests/golden/models/llama2_untied"); }
-  void SetUp() override { write_all(file("net.json"), kNetwork); }
+  void SetUp() override { write_all(file("net.json"), kTwoLayers); }
 
   static Args with_program(Args args) {
     args.insert(args.begin(), test::loom_binary());
@@ -49,7 +47,7 @@ class FilesCli : public testing::Test {
     write_all(file("points.csv"), points);
     Json json = parse_json(R"({"data":{"format":"csv","path":"points.csv","class_ids":true},"seed":5,"epochs":4000,"batch_size":4,
       "loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01},"journal":{"hash_every":25}})").value();
-    json["network"] = parse_json(kNetwork).value();
+    json["network"] = parse_json(kTwoLayers).value();
     write_all(file("c.json"), dump_json(json));
     return file("c.json");
   }
@@ -250,7 +248,7 @@ TEST_F(FilesCli, F_03_memory_may_end_while_a_file_is_written) {
 }
 
 TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
-  Json spec = parse_json(kNetwork).value();
+  Json spec = parse_json(kTwoLayers).value();
   const std::string name = "a\x1b]0;owned\x07\r\xc2\x9b""2J\xe2\x80\xae""b";
   spec["id"] = name;
   spec["layers"][0]["name"] = name;
@@ -297,7 +295,7 @@ TEST_F(FilesCli, F_03_errors_name_the_file_at_fault) {
 }
 
 TEST_F(FilesCli, F_03_messages_are_short) {
-  Json spec = parse_json(kNetwork).value();
+  Json spec = parse_json(kTwoLayers).value();
   for (int i = 0; i < 60; ++i) spec["layers"][0][fmt::format("key_{}_{}", i, std::string(300, 'x'))] = 1;
   write_all(file("many.json"), dump_json(spec));
   for (const Args& args : {Args{"run", file("many.json")}, {"run", file("many.json"), "--lenient"}}) {

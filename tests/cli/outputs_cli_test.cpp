@@ -4,10 +4,12 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "../support/small_network.h"
 
 namespace loom::outputs_cli_test {
 namespace {
 
+using test::kTwoLayers;
 using test::loom;
 using test::Outcome;
 using test::read_all;
@@ -15,22 +17,18 @@ using test::source_path;
 using test::write_all;
 using Args = std::vector<std::string>;
 
-constexpr const char* kNetwork = R"({"seed":1,"input_shape":[2],"layers":[
-  {"type":"dense","input_height":2,"output_height":8,"activation":"tanh"},
-  {"type":"dense","input_height":8,"output_height":3,"activation":"linear"}]})";
-
 class OutputsCli : public testing::Test {
  protected:
   std::string file(const std::string& name) const { return folder_ / name; }
   static std::string tiny() { return source_path("tests/golden/models/llama2_untied"); }
 
   void SetUp() override {
-    write_all(file("net.json"), kNetwork);
+    write_all(file("net.json"), kTwoLayers);
     std::string points = "x,y,kind\n", text;
     for (int i = 0; i < 90; ++i) points += fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
     for (int i = 0; i < 100; ++i) text += fmt::format("The {} wheel turns {} times. ", i % 7, i * i % 11);
     write_all(file("points.csv"), points), write_all(file("wheel.txt"), text);
-    write_all(file("c.json"), fmt::format(R"({{"data":{{"format":"csv","path":"points.csv","class_ids":true}},"epochs":1,"loss":"softmax_crossentropy","network":{}}})", kNetwork));
+    write_all(file("c.json"), fmt::format(R"({{"data":{{"format":"csv","path":"points.csv","class_ids":true}},"epochs":1,"loss":"softmax_crossentropy","network":{}}})", kTwoLayers));
     write_all(file("e.json"), R"({"task":"xor","population":8,"generations":2,"network":{"layers":[
       {"type":"dense","input_height":2,"output_height":3,"bias":true,"activation":"tanh"},{"type":"dense","input_height":3,"output_height":1,"bias":true}]}})");
   }
