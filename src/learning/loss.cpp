@@ -145,7 +145,6 @@ Result<void> Loss::check_call(const LossCall& call) const {
     if (!(w >= 0 && w - w == 0)) return fail(Code::InvalidArgument, "{}: a sample weight is {}, expected 0 or more", name(), w);
   if (!(call.joint_count >= 0 && call.joint_count - call.joint_count == 0))
     return fail(Code::InvalidArgument, "{}: the joint count is {}", name(), call.joint_count);
-  LOOM_TRY_VOID(check_class_weights(shape));
   if (kind_ == Kind::MultiHead) {
     std::size_t total = 0;  // at most 2^31 each, and no vector is long enough to wrap
     for (const std::size_t size : config_.heads) total += size;
@@ -155,6 +154,7 @@ Result<void> Loss::check_call(const LossCall& call) const {
       (kind_ != Kind::MultiHead || call.mask.element != Element::f32 || call.mask.rows != shape.rows() || call.mask.cols != heads))
     return fail(Code::ShapeMismatch, "{}: a mask [{}, {}], expected f32 [{}, {} heads]", name(), call.mask.rows, call.mask.cols, shape.rows(), heads);
   if (!call.classes.empty()) return check_classes(call);
+  LOOM_TRY_VOID(check_class_weights(shape));
   if (call.target.data == nullptr) return fail(Code::InvalidArgument, "{}: no targets", name());
   if (call.target.shape != shape || call.target.element != call.output.element)
     return fail(Code::ShapeMismatch, "{}: targets {} for outputs {}, or of another element", name(), call.target.shape.text(), shape.text());
