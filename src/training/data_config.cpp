@@ -182,7 +182,8 @@ Json with_classes_of(const DatasetInfo& training, Json held_out) {
   const Json *format = find(held_out, "format"), *unit = find(held_out, "unit");
   const std::string* const name = format == nullptr ? nullptr : as_string(*format);
   if (name == nullptr || training.class_names.empty()) return held_out;
-  const bool characters = unit != nullptr && *unit == "characters", ids = find(held_out, "class_ids") != nullptr;
+  const Json* const class_ids = find(held_out, "class_ids");
+  const bool characters = unit != nullptr && *unit == "characters", ids = class_ids != nullptr && *class_ids != false;
   const char* const key = *name == "text" && characters ? "vocabulary" : *name == "images" || (*name == "csv" && !ids) ? "class_names" : nullptr;
   if (key != nullptr && !held_out.contains(key)) held_out[key] = training.class_names;
   return held_out;

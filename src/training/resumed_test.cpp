@@ -126,6 +126,8 @@ TEST(Resumed, T_42_T_50_names_of_a_validation_set_stand_for_the_training_sets_cl
   };
   EXPECT_GT(accuracy("same.csv"), 0.9);
   EXPECT_EQ(accuracy("held.csv"), accuracy("same.csv"));
+  config["data"]["validation"]["class_ids"] = false;  // as by default
+  EXPECT_TRUE(TrainingRun::create(*read_train_config(config, folder.path), {}));
   config["data"]["validation"]["path"] = "other.csv";
   const auto unknown = TrainingRun::create(*read_train_config(config, folder.path), {});
   ASSERT_FALSE(unknown);
