@@ -1,5 +1,6 @@
 #include "cli/auto_morph_command.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "cli/tensor_file.h"
@@ -34,6 +35,7 @@ void add_auto_morph(CLI::App& app, AutoMorphFlags& f) {
 Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, const CommonOptions& common) {
   const bool bytes = f.bytes_option->count() > 0, loss = f.loss_option->count() > 0;
   if (bytes == loss) return fail(Code::InvalidArgument, "--auto needs either --max-bytes or --max-loss");
+  if (loss && std::isnan(f.max_loss)) return fail(Code::InvalidArgument, "--max-loss: a number expected");
   if (f.data.empty()) return fail(Code::InvalidArgument, "--auto needs --data FILE: what a type costs is measured on it");
   LOOM_TRY(Examples examples, read_examples(f.data));
   AutoMorphData data{std::move(examples.inputs.values), examples.inputs.shape, std::move(examples.targets.values)};

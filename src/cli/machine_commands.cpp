@@ -24,6 +24,8 @@ struct VerifyOptions {
 
 // Random networks in every way that must give the same bits (docs/numerics.md).
 Result<int> run_random(const VerifyOptions& o) {
+  if (o.random > 0 && (o.common.threads > 0 || !o.common.isa.empty()))
+    return fail(Code::InvalidArgument, "--random takes its own instruction sets and threads; {} is for the reference bits", o.common.isa.empty() ? "--threads" : "--isa");
   std::vector<Trial> kept;
   if (!o.kept.empty()) {
     LOOM_TRY(const std::string text, read_text_file(o.kept));

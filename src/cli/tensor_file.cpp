@@ -41,14 +41,20 @@ Result<Input> from_npy(const NpyArray& array) {
   LOOM_TRY(input.shape, Shape::create(array.shape));
   const std::size_t n = input.shape.elements();
   input.values.resize(n);
-  if (array.dtype == DType::float64) {
-    std::memcpy(input.values.data(), array.bytes.data(), n * sizeof(double));
-  } else if (array.dtype == DType::int64) {  // class numbers, as NumPy makes them
-    for (std::size_t i = 0; i < n; ++i) input.values[i] = static_cast<double>(load_le<std::int64_t>(array.bytes.data() + i * sizeof(std::int64_t)));
-  } else {
-    std::vector<float> narrow(n);
-    decode_to_float(array.dtype, array.bytes.data(), narrow.data(), n);
-    std::ranges::copy(narrow, input.values.begin());
+  const auto widen = [&]<class T>(T) {
+    for (std::size_t i = 0; i < n; ++i) input.values[i] = static_cast<double>(load_le<T>(array.bytes.data() + i * sizeof(T)));
+  };
+  switch (array.dtype) {  // what f32 would round
+    case DType::float64: widen(double{}); break;
+    case DType::int64: widen(std::int64_t{}); break;  // class numbers, as NumPy makes them
+    case DType::int32: widen(std::int32_t{}); break;
+    case DType::uint64: widen(std::uint64_t{}); break;
+    case DType::uint32: widen(std::uint32_t{}); break;
+    default: {
+      std::vector<float> narrow(n);
+      decode_to_float(array.dtype, array.bytes.data(), narrow.data(), n);
+      std::ranges::copy(narrow, input.values.begin());
+    }
   }
   return input;
 }

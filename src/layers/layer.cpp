@@ -63,6 +63,11 @@ void* Statistics::put(const Weight& weight) {
   return entries_.emplace_back(Entry{&weight, std::vector<double>(weight.elements()), true}).memory.data();
 }
 
+const void* Statistics::latest(const Weight& weight) const {
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& e) { return e.weight == &weight && e.written; });
+  return found == entries_.end() ? nullptr : found->memory.data();
+}
+
 void Statistics::visit(const std::function<void(const Weight&, const void*)>& visit) const {
   for (const Entry& e : entries_)
     if (e.written) visit(*e.weight, e.memory.data());
@@ -80,6 +85,11 @@ void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
 }
 
 void run_forward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& x, const View& y) {
+  if (pass.batches && exec.rehearsal() && x.shape.rank() <= layer.sample_rank()) {
+    exec.status = Error{Code::ShapeMismatch, fmt::format("{}: a batch {} whose samples have {} axes, one needs {}; a reshape layer before it adds what is missing",
+                                                         layer.kind(), x.shape.text(), x.shape.rank() - std::min<std::size_t>(1, x.shape.rank()), layer.sample_rank())};
+    return;
+  }
   layer.forward(exec, pass, x, y);
   if (pass.watch != nullptr && !exec.rehearsal() && !exec.status) pass.watch->after_forward(layer, x, y);
 }

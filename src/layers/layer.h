@@ -78,6 +78,8 @@ class Statistics {
  public:
   // Where the new values of this weight go.
   void* put(const Weight& weight);
+  // What was put for it since the last clear(): a layer that runs twice in a step goes on from its own. Null: nothing.
+  const void* latest(const Weight& weight) const;
   // visit(weight, values) of those that were put since the last clear().
   void visit(const std::function<void(const Weight&, const void*)>& visit) const;
   void clear();
@@ -141,6 +143,7 @@ struct Pass {
   Tape* tape = nullptr;                            // forward leaves what backward needs; null: nothing is kept
   Gradients* gradients = nullptr;                  // backward adds to them; null: of the input only
   bool training = false;                           // dropout, batch statistics
+  bool batches = false;                            // the first axis is one of samples: a layer may not take it for another
   Statistics* statistics = nullptr;                // a training forward leaves running statistics there; null: they stay as they are
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -218,6 +221,8 @@ class Layer {
 
   // ShapeMismatch names what came and what was expected.
   virtual Result<Shape> output_shape(const Shape& input) const = 0;
+  // The fewest axes of one sample, before which a batch has an axis of its own: 2 of a sequence [steps, features]. 0: rows of any number.
+  virtual std::size_t sample_rank() const { return 0; }
   // y = f(x), y of output_shape(x.shape). x and y do not overlap; with a tape both stay until backward.
   virtual void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const = 0;
   // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the weights.

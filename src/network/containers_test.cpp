@@ -254,6 +254,33 @@ TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
   EXPECT_TRUE(steps.prepare_steps(Shape::of({2, 5})));
 }
 
+// Statistics move once for every use of a shared layer, as they would in two calls.
+TEST(Links, L_24_V_23_a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics_twice) {
+  const std::string norm = R"({"type":"batchnorm","input_height":5,"momentum":0.25})";
+  const Shape shape = Shape::of({4, 5});
+  const std::vector<double> x = seeded<double>("x", 20);
+  const auto train = [&](Network& network, const std::vector<double>& input) {
+    EXPECT_TRUE(network.prepare(shape));
+    const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+    const auto y = session->forward({input.data(), shape, Element::f64}, {.training = true});
+    EXPECT_TRUE(y);
+    return std::vector<double>(y->as<double>(), y->as<double>() + 20);
+  };
+  Network shared = read(grid({cell(0, norm), cell(1, link_to(0))}, 2)), alone = read(grid({cell(0, norm)}, 1));
+  train(shared, x);
+  train(alone, train(alone, x));
+  const auto weights = [](Network& network) {
+    std::vector<double> all;
+    network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+      std::vector<double> values(w.elements());
+      w.decode(0, w.elements(), values.data());
+      all.insert(all.end(), values.begin(), values.end());
+    });
+    return all;
+  };
+  EXPECT_EQ(weights(shared), weights(alone));
+}
+
 TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
   const auto holder = [](int l, const std::string& inside) {
     return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}");

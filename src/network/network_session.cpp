@@ -72,7 +72,7 @@ Result<void> NetworkSession::adopt() {
   cells_.assign(network.num_cell_sources(), {}), d_cells_.assign(network.num_cell_sources(), {});
   pass_.cells = cells_, pass_.d_cells = d_cells_;
   pass_.seed = network.settings.seed;
-  pass_.mixed = options_.mixed;
+  pass_.mixed = options_.mixed, pass_.batches = options_.batches;
   const std::size_t slots = network.state_needs().size();
   states_.assign(slots, {}), state_memory_.clear(), state_memory_.resize(slots), recurrent_slots_.clear();
   pass_.recurrent = states_;
@@ -230,7 +230,10 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   const ConstView y = run_forward(now, x);
   has_forward_ = options_.backward && !now.status;
   for (RecurrentState& state : states_) state.continues = state.stateful;
-  if (now.status) return tl::make_unexpected(*now.status);
+  if (now.status) {
+    if (is_stateful()) reset();  // some layers have gone a step further than others
+    return tl::make_unexpected(*now.status);
+  }
   if (pass_.training) {
     LOOM_TRY_VOID(keep_statistics());
   }
@@ -272,6 +275,7 @@ Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, co
   if (index >= num_states()) return fail(Code::OutOfRange, "state {} of {}", index, num_states());
   RecurrentState& state = states_[recurrent_slots_[index]];
   if (state.h == nullptr) return fail(Code::InvalidState, "states exist after prepare()");
+  if (!segments_.empty()) return fail(Code::Unsupported, "a state given to a session with checkpoint_every, whose backward runs layers again from zeros");
   if (c != nullptr && !state.has_cell) return fail(Code::InvalidArgument, "a cell state for a layer that has none");
   for (const ConstView* given : {&h, c})
     if (given != nullptr && (!(given->shape == state.shape) || given->element != element()))

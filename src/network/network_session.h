@@ -18,6 +18,7 @@ struct NetworkSessionOptions {
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
   bool input_gradient = true;   // backward gives dx of the network's input
+  bool batches = false;         // the first axis is one of samples: ShapeMismatch where a layer would take it for steps or channels
   // Gradients of one layer at a time, which `watch` takes and clears (Gradients::create_shared).
   bool shared_gradients = false;
   // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again (engine T-80). Not for
@@ -56,7 +57,8 @@ class NetworkSession {
 
   // x of prepare()'s shape, in the network's element type (Network::settings). The result is valid until the next call.
   // A training forward moves running statistics (batchnorm), which are weights of the network: no other session may run meanwhile.
-  // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite.
+  // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite. After an error of
+  // a network with `stateful` layers every state is as after reset().
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
   // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is wanted, to the gradient
   // of the external input, whose shape it has; the result is dx. What gates add to the loss (engine V-37) is part of both.
@@ -64,7 +66,7 @@ class NetworkSession {
 
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the network's element type.
   // state() is what the last call left; given values are where the next call starts. A layer that is `stateful` goes on from its own.
-  // Needs prepare(). OutOfRange, ShapeMismatch; InvalidArgument for a cell state where there is none.
+  // Needs prepare(). OutOfRange, ShapeMismatch; InvalidArgument for a cell state where there is none; Unsupported with checkpoint_every.
   std::size_t num_states() const { return recurrent_slots_.size(); }
   ConstView state(std::size_t index) const { return state_view(index, false); }
   ConstView cell_state(std::size_t index) const { return state_view(index, true); }

@@ -56,6 +56,34 @@ TEST(SessionState, L_62_T_60_what_one_session_carries_another_goes_on_with) {
   EXPECT_TRUE(plain.session->carried().empty());
 }
 
+struct CancelAfterTheFirst final : LayerWatch {
+  explicit CancelAfterTheFirst(NetworkSession& s) : session(s) {}
+  void after_forward(const Layer&, const ConstView&, const ConstView&) override { session.cancel() = true; }
+  void after_backward(const Layer&, const ConstView&, const ConstView&) override {}
+  NetworkSession& session;
+};
+
+// Else the first layer would stand a call ahead of the others.
+TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_no_state_half_advanced) {
+  Caller one, fresh;
+  one.call(0.5f);
+  CancelAfterTheFirst watch(*one.session);
+  one.session->watch(&watch);
+  const std::vector<float> x(12, 0.5f);
+  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.training = true}).error().code, Code::Cancelled);
+  one.session->watch(nullptr), one.session->cancel() = false;
+  EXPECT_EQ(one.call(1), fresh.call(1));
+}
+
+TEST(SessionState, L_62_T_80_a_given_state_and_recomputed_segments_exclude_each_other) {
+  Network network = network_from_json(parse_json(R"({"layers":[{"type":"gru","input_height":2,"output_height":3}]})").value()).value().network;
+  ASSERT_TRUE(network.prepare(Shape::of({1, 3, 2})));
+  const auto session = NetworkSession::create(network, {.threads = 1, .backward = true, .checkpoint_every = 1}).value();
+  ASSERT_TRUE(session->prepare(Shape::of({1, 3, 2})));
+  const std::vector<float> h(3, 1.0f);
+  EXPECT_EQ(session->set_state(0, {h.data(), Shape::of({1, 1, 3}), Element::f32}).error().code, Code::Unsupported);
+}
+
 TEST(SessionState, L_62_T_60_bytes_that_do_not_fit_are_refused) {
   Caller one, other;
   one.call(0.5f);

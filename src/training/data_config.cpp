@@ -72,6 +72,7 @@ Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::str
     read("target_column", csv.target_column);
     std::optional<std::int64_t> given;
     read("target_index", given);
+    if (given && !csv.target_column.empty()) return fail(Code::InvalidConfig, "{}: target_column names one already", read.place_of("target_index"));
     target_index = given.value_or(-1);
     read("class_ids", csv.class_ids);
     read("class_names", csv.class_names);

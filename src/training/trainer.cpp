@@ -103,7 +103,7 @@ Result<void> Trainer::create_tween() {
   TweenConfig config = *config_.tween;
   config.optimizer = config_.optimizer;
   NetworkSessionOptions options = config_.session;
-  options.input_gradient = false;
+  options.input_gradient = false, options.batches = true;
   LOOM_TRY(tween_, TweenSession::create(*network_, config, options));
   OptimizerConfig given = config_.optimizer;
   given.name = folded_name(given.name);
@@ -118,7 +118,7 @@ Result<void> Trainer::create_workers() {
   if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
     return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected", shards, workers);
   NetworkSessionOptions options = config_.session;
-  options.backward = true, options.input_gradient = false;
+  options.backward = true, options.input_gradient = false, options.batches = true;
   if (options.checkpoint_every != 0 && config_.tbptt_steps != 0)
     return fail(Code::Unsupported, "checkpoint_every beside tbptt_steps: a second forward would start from other states");
   if (workers > 1) {

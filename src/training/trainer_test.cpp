@@ -53,6 +53,34 @@ TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
   }
 }
 
+// Two axes may be samples of features or one sequence: a trainer has batches, so that a layer of sequences or images refuses them.
+TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
+  const std::vector<std::pair<Json, Shape>> cases = {
+      {{{"type", "lstm"}, {"input_height", 4}, {"output_height", 2}}, Shape::of({3, 4})},
+      {{{"type", "mha"}, {"d_model", 4}, {"num_heads", 2}}, Shape::of({3, 4})},
+      {{{"type", "position_embedding"}, {"max_seq_len", 9}, {"embedding_dim", 4}}, Shape::of({3, 4})},
+      {{{"type", "cnn1"}, {"input_channels", 3}, {"filters", 1}, {"kernel_size", 1}}, Shape::of({3, 4})},
+      {{{"type", "cnn2"}, {"input_channels", 3}, {"filters", 1}, {"kernel_size", 1}}, Shape::of({3, 4, 4})},
+      {{{"type", "sequential"}, {"sequential_layers", {{{"type", "maxpool"}, {"kernel_size", 2}}, dense(2, 2)}}}, Shape::of({3, 4})},
+  };
+  for (const auto& [layer, input] : cases)
+    for (const bool tween : {false, true})
+      for (const bool nested : {false, true}) {
+        TrainerConfig config;
+        if (tween) config.tween.emplace().mode = "layerwise";
+        const Json outer = nested ? Json{{"type", "sequential"}, {"sequential_layers", Json::array({layer})}} : layer;
+        Network checked = network_of({{"seed", 1}, {"layers", {outer}}});
+        ASSERT_TRUE(checked.prepare(input)) << dump_json(layer);
+        const Shape y = checked.output_shape(input, 0, 1).value();
+        Learner run({{"seed", 1}, {"layers", {outer}}}, input, config);
+        const std::vector<float> x(input.elements(), 0.5f), t(y.elements(), 0.25f);
+        const auto report = run.trainer->step({{x.data(), input}, {}, {t.data(), y}});
+        ASSERT_FALSE(report) << dump_json(outer);
+        EXPECT_EQ(report.error().code, Code::ShapeMismatch);
+        EXPECT_NE(report.error().message.find("whose samples have"), std::string::npos) << report.error().message;
+      }
+}
+
 // What forwards measured and handed on before the batch turned out not to be finite is forgotten.
 TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were) {
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};

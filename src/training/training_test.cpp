@@ -322,6 +322,7 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   refused(R"({"tween":{},"optimizer":{"name":"sgd"}})", "");
   for (const char* empty : {R"({"by":"element"})", "{}", R"("")"})
     refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(), "data.normalise: a method, or offset and scale, expected");
+  refused(R"({"data":{"target_column":"y","target_index":1}})", "data.target_index: target_column names one already");
   refused(R"({"data":{"split":"shuffled","validation_split":null}})", "data.split: there is no validation_split");
   // A validation set has a limit; how it is split, normalised and augmented is the run's.
   const auto validation = [&](const char* changes) {

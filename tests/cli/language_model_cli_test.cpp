@@ -100,6 +100,21 @@ TEST(LanguageModelCli, S_03_run_gives_an_output_that_is_not_finite_and_fails) {
   EXPECT_TRUE(parse_json(json.out)) << json.out;
 }
 
+// 2^24 + 1 is no f32.
+TEST(LanguageModelCli, V_12_whole_numbers_of_an_array_keep_every_digit) {
+  const test::TempFolder folder;
+  test::write_all(folder / "net.json", R"({"activations":"float64","default_dtype":"float64","layers":[{"type":"layernorm","input_height":2,"is_disabled":true}]})");
+  const std::size_t shape[] = {1, 2};
+  const auto answer = [&]<class T>(DType type, T value) {
+    const T x[] = {value, 1};
+    EXPECT_TRUE(write_npy(folder / "x.npy", type, shape, std::as_bytes(std::span(x))));
+    return loom({"run", folder / "net.json", "--input", folder / "x.npy", "-q"}).out;
+  };
+  for (const std::string& out : {answer(DType::int32, std::int32_t{16777217}), answer(DType::uint32, std::uint32_t{16777217}), answer(DType::int64, std::int64_t{16777217}),
+                                 answer(DType::uint64, std::uint64_t{16777217}), answer(DType::float64, 16777217.0)})
+    EXPECT_NE(out.find("16777217"), std::string::npos) << out;
+}
+
 // An activation may make a finite number of NaN, so that the output does not show it.
 TEST(LanguageModelCli, S_05_inputs_that_are_not_finite_are_refused_with_their_place) {
   const test::TempFolder folder;

@@ -347,6 +347,9 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"generate", small(), "-p", "a", "--template-var", "x=y"}, "no JSON"},
       {{"generate", small(), "-p", "a", "--date", "2001-02-30"}, "--date"},
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--seed", "3"}, "--seed"},
+      {{"verify", "--random", "2", "--isa", "scalar"}, "--isa is for"},
+      {{"verify", "--random", "2", "-t", "2"}, "--threads is for"},
+      {{"morph", source_path("examples/demo.json"), "o.entity", "--auto", "--max-loss", "nan", "--data", "x.npy"}, "--max-loss: a number expected"},
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--batch", "3"}, "--batch"},
       {{"bench", small(), "matrix"}, "matrix"},
       // None at all is not what an absent option means.

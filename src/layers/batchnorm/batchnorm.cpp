@@ -45,8 +45,12 @@ void BatchNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, 
       if (pass.statistics != nullptr) {
         const auto n = static_cast<double>(s.samples * s.positions);
         const double m = config_.momentum, unbiased = n > 1 ? n / (n - 1) : 1;
-        blend(exec, running_mean, 1 - m, mean.data, m, c, x.element, pass.statistics->put(running_mean_));
-        blend(exec, running_var, 1 - m, variance.data, m * unbiased, c, x.element, pass.statistics->put(running_var_));
+        const auto move = [&](const Weight& running, const void* before, const void* measured, double share) {
+          const void* const latest = pass.statistics->latest(running);
+          blend(exec, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element, pass.statistics->put(running));
+        };
+        move(running_mean_, running_mean, mean.data, m);
+        move(running_var_, running_var, variance.data, m * unbiased);
       }
     } else {
       copy(exec, {running_mean, 1, c, x.element}, mean);

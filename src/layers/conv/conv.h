@@ -26,6 +26,7 @@ class Conv final : public Layer {
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t sample_rank() const override { return axes_ + 1; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
   std::size_t tween_rows(const Shape& x, const Shape& y) const override;

@@ -42,6 +42,7 @@ class Mha final : public Layer {
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t sample_rank() const override { return 2; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
   double tween_factor(const Weight& weight) const override;

@@ -47,7 +47,15 @@ Result<void> Parallel::build() {
   if (const char* unread = config_.combine_mode == Combine::Filter ? nullptr : gate_setting()) {
     return fail(Code::InvalidConfig, "parallel: {} is for combine_mode filter alone", unread);
   }
-  if (config_.combine_mode != Combine::GridScatter) return {};
+  if (config_.flatten && !config_.concat_axis.values.empty()) return fail(Code::InvalidConfig, "parallel: concat_axis beside flatten, which leaves one axis");
+  if (config_.combine_mode != Combine::Concat && (config_.flatten || !config_.concat_axis.values.empty()))
+    return fail(Code::InvalidConfig, "parallel: {} is for combine_mode concat alone", config_.flatten ? "flatten" : "concat_axis");
+  if (config_.combine_mode != Combine::GridScatter) {
+    const bool placed = std::ranges::any_of(branches_, [](const auto& branch) { return !branch->common.scatter_to.empty(); });
+    if (placed || config_.depth != 0 || config_.rows != 0 || config_.cols != 0 || config_.scatter_layout != ParallelConfig::Layout::Flat)
+      return fail(Code::InvalidConfig, "parallel: scatter_grid, scatter_layout and scatter_to are for combine_mode grid_scatter alone");
+    return {};
+  }
   const bool given = config_.depth != 0 || config_.rows != 0 || config_.cols != 0;
   depth_ = std::max<std::size_t>(config_.depth, 1), rows_ = std::max<std::size_t>(config_.rows, 1), cols_ = std::max<std::size_t>(config_.cols, 1);
   if (!given) cols_ = std::max<std::size_t>(branches_.size(), 1);

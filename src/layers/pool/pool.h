@@ -21,6 +21,7 @@ class Pool final : public Layer {
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t sample_rank() const override { return std::max<std::size_t>(1, config_.kernel_size.values.size()) + 1; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
 

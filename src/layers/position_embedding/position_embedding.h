@@ -18,6 +18,7 @@ class PositionEmbedding final : public Layer {
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override { visit(table_); }
   Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t sample_rank() const override { return 2; }
   // IndexOutOfRange in exec.status for a position of the pass outside the table.
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;

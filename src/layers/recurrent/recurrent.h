@@ -32,6 +32,7 @@ class Recurrent final : public Layer {
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t sample_rank() const override { return 2; }
   void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
   void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
   std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.rows(); }

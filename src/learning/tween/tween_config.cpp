@@ -1,3 +1,5 @@
+#include <array>
+
 #include "core/json.h"
 #include "core/nearest.h"
 #include "learning/tween/tween.h"
@@ -38,6 +40,20 @@ std::vector<std::string_view> keys() {
   return names;
 }
 
+// Settings that some modes never read.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModes = {{{"gradient_scale", "chain"},
+                                                                                   {"weight_threshold", "layerwise dtp"},
+                                                                                   {"slope", "layerwise dtp"},
+                                                                                   {"slope_step", "layerwise dtp"},
+                                                                                   {"target_scale", "layerwise dtp"},
+                                                                                   {"estimate", "layerwise dtp"},
+                                                                                   {"depth_scale_layerwise", "layerwise dtp"},
+                                                                                   {"momentum", "chain layerwise"},
+                                                                                   {"feedback_steps", "dtp"},
+                                                                                   {"feedback_noise", "dtp"},
+                                                                                   {"feedback_learning_rate", "dtp"},
+                                                                                   {"output_step", "dtp"}}};
+
 }  // namespace
 
 Result<TweenConfig> tween_config_from_json(const Json& json) {
@@ -50,6 +66,12 @@ Result<TweenConfig> tween_config_from_json(const Json& json) {
     if (!reader.known) return fail(Code::UnknownKey, "tween: no setting is named \"{}\"; nearest: {}", printable(key), nearest_names(key, keys()));
     if (!reader.fits) return fail(Code::InvalidConfig, "tween: {} has a value of another type or range", key);
   }
+  const std::string given = folded_name(config.mode);
+  const std::string_view mode = given.empty() ? config.use_chain_rule ? "chain" : "layerwise" : given == "pure" ? "layerwise" : std::string_view(given);
+  if (mode != "chain" && mode != "layerwise" && mode != "dtp") return config;  // TweenSession::create names the modes
+  for (const auto& [key, modes] : kModes)
+    if (json.contains(key) && modes.find(mode) == modes.npos)
+      return fail(Code::InvalidConfig, "tween: {} is not read in mode {}, only in {}", key, mode, modes == "layerwise dtp" ? "layerwise and dtp" : modes == "chain layerwise" ? "chain and layerwise" : modes);
   return config;
 }
 
