@@ -60,6 +60,7 @@ TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
     const auto report = auto_morph(m, data(), within(budget));
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_LE(report->bytes, budget);
+    EXPECT_LT(least * 4, report->bytes_before) << "the smallest has few bits";
     m.release_masters();
     EXPECT_EQ(m.resident_bytes(), report->bytes);
     EXPECT_LT(report->loss, before * 1.5) << "more room, not much more loss";

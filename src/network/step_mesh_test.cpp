@@ -499,6 +499,40 @@ TEST(StepMesh, M_10_G_80_backward_equals_differences_over_unrolled_ticks) {
   }
 }
 
+// Backward starts each tick from the states that it started from, which it takes as given.
+TEST(StepMesh, M_08_M_10_backward_of_a_stateful_layer_starts_from_the_states_of_its_tick) {
+  for (const char* kind : {"rnn", "gru", "lstm"}) {
+    SCOPED_TRACE(kind);
+    const std::string layer = fmt::format(R"({{"type":"{}","input_height":3,"output_height":3,"stateful":true}})", kind);
+    Stepped m(grid({cell(0, layer)}, 1), Shape::of({2, 2, 3}), {.threads = 1, .history_capacity = 4, .backward = true});
+    std::vector<double> last = seeded<double>("x3", 12);
+    const std::vector<double> dy = seeded<double>("dy", 12);
+    const auto run = [&] {
+      m.state->reset();
+      for (int t = 0; t < 3; ++t) m.set(seeded<double>("x" + std::to_string(t), 12)), m.step(1, {.capture = true});
+      m.set(last), m.step(1, {.capture = true});
+      const auto y = m.out(0);
+      double sum = 0;
+      for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * dy[i];
+      return sum;
+    };
+    run();
+    const auto ports = m.mesh->backward(*m.state, {dy.data(), Shape::of({2, 2, 3}), Element::f64}, 1);
+    ASSERT_TRUE(ports) << ports.error().message;
+    const std::vector<double> dx = copied<double>((*ports)[0]);
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      constexpr double h = 0x1p-13;
+      const double was = last[i];
+      last[i] = was + h;
+      const double up = run();
+      last[i] = was - h;
+      const double down = run();
+      last[i] = was;
+      EXPECT_NEAR(dx[i], (up - down) / (2 * h), 1e-6) << i;
+    }
+  }
+}
+
 TEST(StepMesh, M_10_truncation_and_missing_history) {
   Unrolled u(grid({cell(0, dense(2, 3)), cell(1, link(1, "feed", "add", dense(3, 3)))}, 2), Shape::of({1, 2}), 6);
   Stepped& m = u.mesh();
