@@ -131,15 +131,16 @@ void draft_training(Drafting& d, bool tween) {
   if (tween) {
     Json t{{"mode", std::string(draw.name({"chain", "layerwise", "dtp"}))}};
     if (loss_name != "mse" && loss_name != "softmax_crossentropy") loss = Json{{"name", "mse"}};
-    if (draw.percent(30)) t["slope"] = "sign";
-    if (draw.percent(20)) t["estimate"] = "average";
-    if (draw.percent(20)) t["target_scale"] = "weight_sum";
-    if (draw.percent(20)) t["momentum"] = 0.0;
+    const bool is_chain = t["mode"] == "chain", is_dtp = t["mode"] == "dtp";
+    if (draw.percent(30) && !is_chain) t["slope"] = "sign";
+    if (draw.percent(20) && !is_chain) t["estimate"] = "average";
+    if (draw.percent(20) && !is_chain) t["target_scale"] = "weight_sum";
+    if (draw.percent(20) && !is_dtp) t["momentum"] = 0.0;
     if (draw.percent(20)) t["budget_threshold"] = 0.55;
-    if (draw.percent(20)) t["depth_scale_layerwise"] = true;
-    if (t["mode"] == "dtp" && draw.percent(40)) t["feedback_steps"] = 2;
-    if (t["mode"] == "dtp") config["optimizer"] = Json{{"name", std::string(draw.name({"sgd", "adam", "rmsprop"}))}};
-    if (recomputes(d) && t["mode"] != "dtp") d.trial.variants.push_back(Json{{"config", {{"tween", {{"recompute_every", draw.between(1, 2)}}}}}});
+    if (draw.percent(20) && !is_chain) t["depth_scale_layerwise"] = true;
+    if (is_dtp && draw.percent(40)) t["feedback_steps"] = 2;
+    if (is_dtp) config["optimizer"] = Json{{"name", std::string(draw.name({"sgd", "adam", "rmsprop"}))}};
+    if (recomputes(d) && !is_dtp) d.trial.variants.push_back(Json{{"config", {{"tween", {{"recompute_every", draw.between(1, 2)}}}}}});
     config["tween"] = std::move(t);
   } else {
     config["optimizer"] = random_optimizer(draw);
@@ -204,7 +205,7 @@ void draft_mesh_tween(Drafting& d) {
   o["ticks"] = d.draw.between(1, 5), o["steps"] = d.draw.between(1, 3);
   if (d.draw.percent(40)) o["history"] = d.draw.between(1, 3);
   o["tween"] = Json{{"mode", std::string(d.draw.name({"chain", "layerwise"}))}};
-  if (d.draw.percent(30)) o["tween"]["slope"] = "sign";
+  if (d.draw.percent(30) && o["tween"]["mode"] != "chain") o["tween"]["slope"] = "sign";
 }
 
 void draft_evolve(Drafting& d) {
