@@ -43,7 +43,7 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
   if (bytes) options.max_bytes = f.max_bytes;
   if (loss) options.max_loss = f.max_loss;
   LOOM_TRY(options.types, types_of(f.types));
-  options.threads = common.threads;
+  options.threads = common.threads, options.max_session_bytes = common.max_memory;
   if (!common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(common.isa));
   }

@@ -263,6 +263,9 @@ void run_backward(const Layer& layer, const Exec& exec, const Pass& pass, const 
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit);
 void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit);
 
+// Every layer that runs when this one does: what share links borrow too (after prepare()), disabled children not.
+void visit_running(Layer& layer, const std::function<void(Layer&)>& visit);
+
 // Fills every weight that has no value, by its layer's rule and a function of (seed, path) (engine J-02), in the layer's type.
 Result<void> initialise_weights(const std::string& path, Layer& layer, std::uint64_t seed);
 // The weight of that name; null when the layer has none.

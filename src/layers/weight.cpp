@@ -254,30 +254,10 @@ Result<void> Weight::morph(const Encoding& encoding) {
   return {};
 }
 
-namespace {
-
-// The bits that are all set in what is no finite number.
-std::uint64_t non_finite_mask(DType t) {
-  switch (t) {
-    case DType::float64: return 0x7ff0000000000000u;
-    case DType::float32: return 0x7f800000u;
-    case DType::float16: return 0x7c00u;
-    case DType::bfloat16: return 0x7f80u;
-    case DType::fp8e4m3: return 0x7fu;
-    case DType::fp8e5m2: return 0x7cu;
-    default: return 0;
-  }
-}
-
-}  // namespace
-
 Result<void> Weight::inject(const Encoding& encoding, std::span<const std::byte> codes, std::span<const std::byte> scales,
                             std::span<const std::byte> zeros) {
   auto q = unpack(encoding.dtype, rows(), cols(), encoding.span, codes, scales, zeros);
   if (!q) return at(name_, std::move(q).error());
-  if (const std::uint64_t mask = non_finite_mask(encoding.dtype); mask != 0)
-    for (std::size_t i = 0; i < elements(); ++i)
-      if ((static_cast<std::uint64_t>(q->code(i)) & mask) == mask) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
   return restore(*q, encoding);
 }
 
@@ -366,6 +346,23 @@ Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   return {};
 }
 
+namespace {
+
+// The bits that are all set in what is no finite number.
+std::uint64_t non_finite_mask(DType t) {
+  switch (t) {
+    case DType::float64: return 0x7ff0000000000000u;
+    case DType::float32: return 0x7f800000u;
+    case DType::float16: return 0x7c00u;
+    case DType::bfloat16: return 0x7f80u;
+    case DType::fp8e4m3: return 0x7fu;
+    case DType::fp8e5m2: return 0x7cu;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
 Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding) {
   if (tied_ != nullptr) return tied_->restore(q, encoding);
   if (q.rows != rows() || q.cols != cols())
@@ -375,6 +372,9 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
     const std::vector<double> values = floats_of(q);
     return set(std::span<const double>(values));
   }
+  if (const std::uint64_t mask = non_finite_mask(q.dtype); mask != 0)
+    for (std::size_t i = 0; i < elements(); ++i)
+      if ((static_cast<std::uint64_t>(q.code(i)) & mask) == mask) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
   auto version = version_of(q, encoding);
   if (!version) return at(name_, std::move(version).error());
   master_.clear(), master64_.clear(), versions_.clear();

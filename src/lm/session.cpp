@@ -58,7 +58,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
       s->caches_.push_back(std::move(cache));
     }
   s->held_from_.assign(s->caches_.size(), 0);
-  s->tokens_.resize(options.sequences);
+  s->tokens_.resize(options.sequences), s->written_.assign(options.sequences, 0);
   for (auto& t : s->tokens_) t.reserve(s->context_tokens_);
 
   LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
@@ -121,6 +121,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     for (const SequenceRows& run : runs) {
       pass_caches_.push_back(&cache(slot, run.sequence));
       if (arena_.measures()) continue;
+      written_[run.sequence] = std::max(written_[run.sequence], run.position + run.count);
       std::size_t& held = held_from(slot, run.sequence);
       held = std::max(held, cache(slot, run.sequence).first_held(run.position + run.count));
     }
@@ -184,7 +185,6 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
       begin += n, rest -= n;
     }
   }
-  if (!status) return tl::make_unexpected(std::move(status).error());
   runs_.clear(), ids_.clear(), want_.clear();
   for (const Feed& feed : feeds) {
     std::size_t rest = feed.ids.size();
@@ -193,7 +193,11 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
     ids_.insert(ids_.end(), feed.ids.end() - static_cast<std::ptrdiff_t>(rest), feed.ids.end());
     want_.push_back(ids_.size() - 1);
   }
-  LOOM_TRY_VOID(sweep(runs_, ids_, want_, logits_.as<float>()));
+  if (status) status = sweep(runs_, ids_, want_, logits_.as<float>());
+  if (!status) {
+    for (const Feed& feed : feeds) forget_behind(feed.sequence, tokens_[feed.sequence].size());
+    return tl::make_unexpected(std::move(status).error());
+  }
   for (const Feed& feed : feeds) tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
   return ConstTensor{logits_.as<float>(), feeds.size(), vocab};
 }
@@ -219,6 +223,7 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::fun
     for (std::size_t i = 0; i < n; ++i) want_.push_back(i);
     if (auto swept = sweep(std::span(&run, 1), ids.subspan(begin, n), want_, logits.as<float>()); !swept) {
       tokens_[sequence].resize(before);
+      forget_behind(sequence, before);
       return swept;
     }
     tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -226,6 +231,12 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids, const std::fun
     for (std::size_t i = 0; i < n; ++i) visit(begin + i, {logits.as<float>() + i * vocab, vocab});
   }
   return {};
+}
+
+// Zeros for what was written behind position n: attention multiplies whole blocks, in which 0 x NaN would show.
+void Session::forget_behind(std::size_t sequence, std::size_t n) {
+  for (std::size_t slot = 0; slot < slots_; ++slot) cache(slot, sequence).forget(n, written_[sequence]);
+  written_[sequence] = std::min(written_[sequence], n);
 }
 
 Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
@@ -237,7 +248,7 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
     if (held_from(slot, sequence) > first_needed(slot, n))
       return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
   }
-  for (std::size_t slot = 0; slot < slots_; ++slot) cache(slot, sequence).forget(n, tokens_[sequence].size());
+  forget_behind(sequence, n);
   tokens_[sequence].resize(n);
   return {};
 }

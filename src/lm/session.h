@@ -66,6 +66,7 @@ class Session {
   Result<void> check(std::span<const Feed> feeds) const;
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence);
+  void forget_behind(std::size_t sequence, std::size_t n);
   // One sweep over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
   Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits);
   KvCache& cache(std::size_t slot, std::size_t sequence) { return caches_[slot * tokens_.size() + sequence]; }
@@ -88,6 +89,7 @@ class Session {
   std::vector<KvCache> caches_;                   // [slot][sequence]
   std::vector<std::size_t> held_from_;            // [slot][sequence]: rings have lost what stood before, whatever was rewound since
   std::vector<std::vector<std::int32_t>> tokens_; // [sequence]
+  std::vector<std::size_t> written_;              // [sequence]: behind the last position that a cache holds
   Buffer logits_;
   // Filled per sweep, reserved at create().
   std::vector<KvCache*> pass_caches_;

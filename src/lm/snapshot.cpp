@@ -122,6 +122,8 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   if (body.size() != expected) return fail(Code::CorruptData, "the saved session has {} bytes, expected {}", body.size() + 32, expected + 32);
 
   const std::byte* p = body.data() + kHeader;
+  forget_behind(sequence, 0);
+  written_[sequence] = count;
   tokens_[sequence].clear();
   for (std::size_t i = 0; i < count; ++i, p += 4) tokens_[sequence].push_back(static_cast<std::int32_t>(get_u32(p)));
   std::vector<float> key, value;

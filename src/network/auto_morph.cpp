@@ -57,7 +57,7 @@ class Loss {
  private:
   Result<std::vector<double>> outputs() {
     ++measurements_;
-    LOOM_TRY(const auto session, NetworkSession::create(network_, {options_.threads, options_.isa, false}));
+    LOOM_TRY(const auto session, NetworkSession::create(network_, {.threads = options_.threads, .isa = options_.isa, .max_bytes = options_.max_session_bytes}));
     const Shape& whole = data_.input_shape;
     const auto& sample = network_.settings.input_shape;
     const bool batched = sample && whole.rank() == sample->rank() + 1;  // else the first axis may be another thing than samples
@@ -66,7 +66,11 @@ class Loss {
     std::vector<float> narrow;
     for (std::size_t first = 0; first < samples; first += kChunk) {
       const std::size_t count = std::min(kChunk, samples - first);
-      ConstView x{data_.inputs.data() + first * size, batched ? Network::with_batch(*sample, count) : whole, Element::f64};
+      std::array<std::size_t, Shape::kMaxRank> extents{};
+      std::ranges::copy(whole.extents(), extents.begin());
+      if (batched) extents[0] = count;
+      LOOM_TRY(const Shape part, Shape::create({extents.data(), whole.rank()}));
+      ConstView x{data_.inputs.data() + first * size, part, Element::f64};
       if (session->element() == Element::f32) {
         narrow.assign(x.as<double>(), x.as<double>() + count * size);
         x.data = narrow.data(), x.element = Element::f32;

@@ -24,6 +24,7 @@ struct AutoMorphData {
 };
 
 struct AutoMorphOptions {
+  std::size_t max_session_bytes = ~std::size_t{0};  // of activations and scratch: a call that plans more is OutOfMemory
   std::optional<std::size_t> max_bytes;  // of all weights in memory once masters are released
   std::optional<double> max_loss;        // of the morphed network; one of the two is given
   std::vector<DType> types;              // to choose from beside float32; empty: all 21

@@ -38,6 +38,16 @@ Result<const Layer*> first_cell(const Network& network) {
   return layer;
 }
 
+// The first one's, but for its name. InvalidConfig where two compute otherwise.
+Result<NetworkSettings> shared_settings(std::span<const Network* const> networks) {
+  NetworkSettings settings = networks.front()->settings;
+  for (const Network* network : networks)
+    if (network->settings.activations != settings.activations || network->settings.quantized_inputs != settings.quantized_inputs)
+      return fail(Code::InvalidConfig, "graft: networks that differ in activations or quantized_inputs");
+  settings.id = NetworkSettings().id, settings.name.clear(), settings.metadata = {};
+  return settings;
+}
+
 }  // namespace
 
 Result<Network> graft_networks(std::span<const Network* const> networks, std::string_view combine_mode, bool share) {
@@ -56,8 +66,7 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
   const ParallelConfig config = Parallel::of(*container)->config();
   LOOM_TRY(Network grafted, Network::create({1, 1, 1, share ? parts.size() + 1 : 1}));
   if (!networks.empty()) {
-    grafted.settings.activations = networks.front()->settings.activations;
-    grafted.settings.input_shape = networks.front()->settings.input_shape;
+    LOOM_TRY(grafted.settings, shared_settings(networks));
   }
   std::vector<LayerPtr> branches;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -83,8 +92,8 @@ Result<Network> residual_graft(const Network& network) {
   auto around = std::make_unique<Sequential>(std::move(children), true);
   LOOM_TRY_VOID(around->build());
   LOOM_TRY(Network grafted, Network::create({}));
-  grafted.settings.activations = network.settings.activations;
-  grafted.settings.input_shape = network.settings.input_shape;
+  const Network* const only = &network;
+  LOOM_TRY(grafted.settings, shared_settings(std::span(&only, 1)));
   LOOM_TRY_VOID(grafted.place({}, std::move(around)));
   return grafted;
 }

@@ -122,10 +122,8 @@ Result<void> Network::resolve_links() {
   if (error) return tl::make_unexpected(*std::move(error));
   std::ranges::sort(sources_);
   sources_.erase(std::unique(sources_.begin(), sources_.end()), sources_.end());
-  source_uses_.assign(sources_.size(), 0);
   for (const auto& [source, cell] : wanted) {
     source->slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, cell) - sources_.begin()), source->prepared = true;
-    ++source_uses_[source->slot];
   }
   std::ranges::sort(skips_, {}, &CellSource::slot);
   std::vector<std::size_t> order;
@@ -136,7 +134,22 @@ Result<void> Network::resolve_links() {
     const Link* feed = operation->as_link();
     use.link->resolve(feed != nullptr ? feed->own() : operation);
   }
+  count_source_uses();
   return assign_slots(uses, order);
+}
+
+// A skip counts wherever its layer runs: in its cell, and in each place that shares it.
+void Network::count_source_uses() {
+  source_uses_.assign(sources_.size(), 0);
+  if (sources_.empty()) return;
+  for (const Cell& cell : cells_) {
+    if (!cell.runs()) continue;
+    visit_running(*cell.layer, [&](Layer& layer) {
+      const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
+      if (const Link* link = layer.as_link(); link != nullptr && link->source().prepared) source = &link->source();
+      if (source != nullptr) ++source_uses_[source->slot];
+    });
+  }
 }
 
 // Cells that links lead to or from, targets before those who use them. Uses are sorted by the cell they stand in.

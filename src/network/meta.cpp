@@ -144,13 +144,15 @@ void take_wishes(const Network& network, std::span<MetaState> metas, std::vector
     if (!network.cell(i).layer) continue;
     visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
       Metacognition* const meta = layer.as_metacognition();
-      if (meta == nullptr || meta->slot() >= metas.size()) return;
-      MetaState& state = metas[meta->slot()];
-      for (std::size_t r = 0; r < meta->rules().size(); ++r) {
-        const bool is_new = std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
-        if (state.queued.test(r) && is_new) wishes.push_back({meta, i, r, place, meta->rules()[r], state});
+      if (meta == nullptr) return;
+      for (MetaState& state : metas) {  // each link that shares the layer has one of its own
+        if (!state.planned || state.site != meta->site) continue;
+        for (std::size_t r = 0; r < meta->rules().size(); ++r) {
+          const bool is_new = std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
+          if (state.queued.test(r) && is_new) wishes.push_back({meta, i, r, place, meta->rules()[r], state});
+        }
+        state.queued.reset();
       }
-      state.queued.reset();
     });
   }
 }

@@ -134,6 +134,7 @@ class Network {
                                   std::map<std::size_t, std::size_t>& known) const;
   Result<void> check_shared_skips(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order,
                                   std::map<std::size_t, std::size_t>& latest_skip);
+  void count_source_uses();
   Result<void> infer(const Shape& input);
   Result<void> order_uses(std::vector<LinkUse>& uses, std::vector<std::size_t>& order) const;
   Result<void> assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order);

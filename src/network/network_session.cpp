@@ -83,7 +83,8 @@ Result<void> NetworkSession::adopt() {
   for (const StateNeeds& need : network.state_needs()) {
     if (need.recurrent) recurrent_slots_.push_back(need.slot);
     if (!need.meta) continue;
-    const auto kept = std::ranges::find_if(metas_, [&](const MetaState& m) { return m.planned && m.site == need.site; });
+    std::ptrdiff_t earlier = std::ranges::count_if(metas, [&](const MetaState& m) { return m.planned && m.site == need.site; });  // uses of one layer
+    const auto kept = std::ranges::find_if(metas_, [&](const MetaState& m) { return m.planned && m.site == need.site && earlier-- == 0; });
     if (kept != metas_.end()) metas[need.slot] = *kept;
     metas[need.slot].site = need.site, metas[need.slot].planned = true;
   }

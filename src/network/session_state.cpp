@@ -44,9 +44,10 @@ Result<void> NetworkSession::carry(std::span<const std::byte> carried) {
   reset();
   if (carried.empty()) return {};
   StateReader archive(carried);
-  LOOM_TRY_VOID(visit_carried(archive));
-  if (archive.done()) return {};
+  const auto read = visit_carried(archive);
+  if (read && archive.done()) return {};
   reset();
+  if (!read) return read;
   return fail(Code::CorruptData, "carried states: {} bytes do not fit the network", carried.size());
 }
 

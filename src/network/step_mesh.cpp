@@ -72,6 +72,8 @@ Result<void> StepMesh::plan() {
   for (const StepCell& cell : network_->step_cells()) {
     Plan& plan = cells_.emplace_back();
     plan.cell = cell;
+    LOOM_TRY(const std::size_t bytes, checked_mul(cell.output.elements(), item));
+    widest = std::max(widest, bytes);  // of zeros that stand for it
     if (!cell.starts) continue;
     LOOM_TRY(plan.bytes, place(value_bytes_, cell.output.elements(), plan.value));
     LOOM_TRY(plan.input_bytes, place(slot_bytes_, cell.input.elements(), plan.captured));
@@ -91,7 +93,7 @@ Result<void> StepMesh::plan_skips() {
   skips_.assign(network_->num_cell_sources(), StepCell::kNone);
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
-    visit_layers("", *network_->cell(i).layer, [&](const std::string&, Layer& layer) {
+    visit_running(*network_->cell(i).layer, [&](Layer& layer) {
       const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
       if (source == nullptr) return;
       skips_[source->slot] = 0;
@@ -99,9 +101,11 @@ Result<void> StepMesh::plan_skips() {
     });
   }
   for (std::size_t k = 0; k < skips_.size(); ++k) {
+    const Plan& source = cells_[network_->source_of_slot(k)];
+    if (!source.cell.starts) skips_[k] = StepCell::kNone;  // zeros for ever
     if (skips_[k] == StepCell::kNone) continue;
     skips_[k] = slot_bytes_;
-    LOOM_TRY(slot_bytes_, checked_add(slot_bytes_, round_up(cells_[network_->source_of_slot(k)].bytes, Buffer::kAlignment)));
+    LOOM_TRY(slot_bytes_, checked_add(slot_bytes_, round_up(source.bytes, Buffer::kAlignment)));
   }
   return {};
 }

@@ -4,6 +4,14 @@
 #include "ops/slices/slices.h"
 
 namespace loom {
+
+void visit_running(Layer& layer, const std::function<void(Layer&)>& visit) {
+  visit(layer);
+  if (const Link* link = layer.as_link(); link != nullptr && link->target() != nullptr) visit_running(*link->target(), visit);
+  layer.visit_children([&](const std::string&, Layer& child) {
+    if (!child.common.is_disabled) visit_running(child, visit);
+  });
+}
 namespace {
 
 void unresolved(const Exec& exec) {

@@ -139,7 +139,9 @@ void Metacognition::remember(MetaState& state, const TensorStats& before, const 
 
 void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
   const ArenaScope scope(exec.arena, pass.keeps());
-  const View y0 = has_effect() && pass.keeps() ? exec.arena.view(y.shape, y.element) : y;
+  // An effect must not write where it reads what was said.
+  const bool says_itself = config_.source == Source::Activations && network_ != nullptr && network_->common.is_disabled;
+  const View y0 = has_effect() && (pass.keeps() || says_itself) ? exec.arena.view(y.shape, y.element) : y;
   observed_->common.is_disabled ? copy(exec, x, y0) : run_forward(*observed_, exec, pass, x, y0);
   if (exec.status) return;
   MetaState* const state = slot_ < pass.metas.size() ? &pass.metas[slot_] : nullptr;

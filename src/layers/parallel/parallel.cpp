@@ -40,6 +40,7 @@ const char* Parallel::gate_setting() const {
 
 Result<void> Parallel::build() {
   if (config_.combine_mode == Combine::Filter && !gate_) return fail(Code::InvalidConfig, "parallel: combine_mode filter needs a filter_gate");
+  if (gate_ && gate_->common.is_disabled) return fail(Code::InvalidConfig, "parallel: a filter_gate cannot be disabled");
   if (config_.concat_axis.values.size() > 1) return fail(Code::InvalidConfig, "parallel: concat_axis is one axis");
   if (!(config_.gate_temperature > 0) || static_cast<float>(config_.gate_temperature) < 1e-6f || config_.gate_temperature > 1e6)
     return fail(Code::InvalidConfig, "parallel: gate_temperature {} given, 1e-6 to 1e6 expected", config_.gate_temperature);

@@ -54,9 +54,27 @@ Result<std::size_t> adaptive_runs(std::span<const std::size_t> cutoffs, std::vec
   return at;
 }
 
+// The first setting that only another type reads; null where there is none.
+const char* unread_setting(const SoftmaxConfig& c) {
+  const SoftmaxConfig none;
+  const auto unread = [&](SoftmaxType reader, bool given) { return given && c.type != reader; };
+  return unread(SoftmaxType::Grid, c.rows != none.rows || c.cols != none.cols)          ? "rows and cols"
+         : unread(SoftmaxType::Hierarchical, c.hierarchy_levels != none.hierarchy_levels) ? "hierarchy_levels"
+         : unread(SoftmaxType::Hierarchical, c.hierarchy != none.hierarchy)               ? "hierarchy_mode"
+         : unread(SoftmaxType::Entmax, c.entmax_alpha != none.entmax_alpha)               ? "entmax_alpha"
+         : unread(SoftmaxType::Entmax, c.entmax != none.entmax)                           ? "entmax_mode"
+         : unread(SoftmaxType::Masked, c.mask != none.mask)                               ? "mask"
+         : unread(SoftmaxType::Gumbel, c.gumbel_noise != none.gumbel_noise)               ? "gumbel_noise"
+         : unread(SoftmaxType::Gumbel, c.gumbel_hard != none.gumbel_hard)                 ? "gumbel_hard"
+         : unread(SoftmaxType::Adaptive, c.adaptive_cutoffs != none.adaptive_cutoffs)     ? "adaptive_cutoffs"
+         : unread(SoftmaxType::Mixture, c.mixture_count != none.mixture_count)            ? "mixture_count"
+                                                                                          : nullptr;
+}
+
 }  // namespace
 
 Result<void> Softmax::build() {
+  if (const char* unread = unread_setting(config_)) return fail(Code::InvalidConfig, "softmax: {} is for another softmax_type", unread);
   if (!(config_.temperature >= 0 && config_.temperature <= 1e6) || (config_.temperature > 0 && config_.temperature < 1e-6))
     return fail(Code::InvalidConfig, "softmax: temperature {}, expected 0 (which is 1) or 1e-6 to 1e6", config_.temperature);
   temperature_ = config_.temperature > 0 ? config_.temperature : 1;
