@@ -11,6 +11,7 @@
 
 #include "cli/terminal.h"
 #include "cli/terminal_text.h"
+#include "ops/all.h"
 
 namespace loom::cli {
 
@@ -83,7 +84,14 @@ CLI::Validator readable_by(F read, const char* what) {
 
 }  // namespace
 
-CLI::Validator isa_name() { return readable_by(isa_from_name, "instruction set"); }
+CLI::Validator isa_name() {
+  const auto usable = [](std::string_view text) -> Result<Isa> {
+    LOOM_TRY(const Isa isa, isa_from_name(text));
+    LOOM_TRY_VOID(kernels_for(isa));
+    return isa;
+  };
+  return readable_by(usable, "instruction set");
+}
 CLI::Validator dtype_name() { return readable_by(dtype_from_name, "numeric type"); }
 CLI::Validator network_dtype_name() { return readable_by(network_dtype_from_name, "numeric type"); }
 
@@ -92,6 +100,12 @@ void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n",
 void add_max_memory(CLI::App& app, CommonOptions& options) {
   app.add_option("--max-memory", options.max_memory, "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
       ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Validator(
+          [](std::string& text) -> std::string {
+            const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+            return digits >= 1 && digits <= 18 ? "" : text + " is no number of bytes";
+          },
+          "", "bytes"))
       ->default_str("4G");
 }
 

@@ -26,9 +26,10 @@ Result<int> run_convert(const ConvertOptions& o) {
   watch_interrupts(nullptr);
   LOOM_TRY(const ModelContents model, read_model(o.model));
   std::optional<PeftDelta> adapter;
+  double share = 1;
   if (!o.adapter.empty()) {
     LOOM_TRY(adapter, PeftDelta::read(o.adapter, model.source.config));
-    options.adapter = &*adapter;
+    options.adapter = &*adapter, options.adapter_share = &share;
   }
   Digest root{};
   {
@@ -40,10 +41,17 @@ Result<int> run_convert(const ConvertOptions& o) {
     options.stop = interrupted;
     LOOM_TRY(root, write_model_entity(o.output, model, options));
   }
+  constexpr double kNearlyAll = 0.95;
+  if (share < kNearlyAll)
+    warn(fmt::format("{:.0f} % of the adapter's change is in {}: the rest lies below the steps of the weights' type; --dtype float16 keeps it, and so does "
+                     "--adapter beside the model",
+                     100 * std::max(share, 0.0), o.output));
   LOOM_TRY(const auto written, MappedFile::open(o.output));
-  if (o.common.json)
-    print_json(Json{{"output", o.output}, {"bytes", written->bytes().size()}, {"tensors", model.source.tensors.size()}, {"root_hash", to_hex(root)}});
-  else if (!o.common.quiet)
+  if (o.common.json) {
+    Json out{{"output", o.output}, {"bytes", written->bytes().size()}, {"tensors", model.source.tensors.size()}, {"root_hash", to_hex(root)}};
+    if (adapter) out["adapter_share"] = share;
+    print_json(out);
+  } else if (!o.common.quiet)
     std::printf("%s: %.1f MB, root hash %s\n", o.output.c_str(), static_cast<double>(written->bytes().size()) / 1e6, to_hex(root).c_str());
   return kOk;
 }

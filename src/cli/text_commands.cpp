@@ -214,7 +214,10 @@ Run tokenize_command(CLI::App& app) {
   app.add_flag("--no-parse-special", o->no_parse, "Markers such as <|im_end|> in the text are ordinary text");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->model, o->file}, run_tokenize(*o))); };
+  return [o, text] {
+    if (text->count() == 0 && o->file.empty()) return report({Code::InvalidArgument, "tokenize: give the text with --text, or --file FILE, - for standard input"});
+    return finish(naming({o->model, o->file}, run_tokenize(*o)));
+  };
 }
 
 Run detokenize_command(CLI::App& app) {

@@ -209,7 +209,7 @@ Run train_command(CLI::App& app) {
   const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
-  app.add_option("--epochs", o->epochs, "In place of the config's")->check(whole_number(1));
+  app.add_option("--epochs", o->epochs, "In place of the config's")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
   add_common(app, o->common, false);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_train(*o)); };

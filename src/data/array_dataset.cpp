@@ -119,6 +119,7 @@ Result<std::unique_ptr<Dataset>> dataset_of(RawArray inputs, RawArray targets, c
     if (!options.class_names.empty()) about.classes = options.class_names.size();
     about.class_names = options.class_names;
   }
+  about.columns = options.columns;
   return std::unique_ptr<Dataset>(new ArrayDataset(std::move(about), std::move(inputs), std::move(targets)));
 }
 

@@ -24,6 +24,7 @@ struct DatasetInfo {
   TargetKind targets = TargetKind::classes;
   std::size_t classes = 0;               // ids are below it; 0 for values
   std::vector<std::string> class_names;  // by id; empty where the source has none
+  std::vector<std::string> columns;      // of the inputs in their order, where a header names them
 };
 
 // Where samples are written, one behind the other: `labels` is used for classes, `values` for values.

@@ -3,6 +3,8 @@
 #include <atomic>
 
 #include "core/nearest.h"
+#include "dtypes/decode.h"
+#include "dtypes/quantize.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity_tensors.h"
 #include "lm/entity_fields.h"
@@ -27,6 +29,9 @@ class Packer {
   }
   DType dtype() const { return dtype_; }
   const SourceTensor& tensor() const { return tensor_; }
+  // Squares of the change that an adapter asks for, and the part of it that packed() has kept.
+  double asked() const { return asked_; }
+  double kept() const { return kept_; }
 
   Result<PackedMatrix> packed() const {
     auto made = pack_all();
@@ -50,7 +55,9 @@ class Packer {
     StopCheck check(stop_);
     for (std::size_t r = 0; r < m.rows() && !check.before(m.cols()); ++r) m.decode_row(r, values.data() + r * m.cols());
     LOOM_TRY_VOID(check.end());
+    const std::vector<float> before = adapter_ != nullptr ? values : std::vector<float>();
     if (adapter_ != nullptr) LOOM_TRY_VOID(adapter_->add_to(tensor_.place, m.rows(), m.cols(), values));
+    const std::vector<float> wanted = adapter_ != nullptr ? values : std::vector<float>();
     if (vector && !order.empty()) {
       std::vector<float> half_split(values.size());
       for (std::size_t i = 0; i < values.size(); ++i) half_split[i] = values[order[i]];
@@ -58,6 +65,7 @@ class Packer {
     }
     if (!is_block_format(dtype_)) {
       LOOM_TRY(const QuantizedMatrix q, quantize(dtype_, values, m.rows(), m.cols(), {}, stop_));
+      if (adapter_ != nullptr) measure(before, wanted, dequantize(q));
       return pack(q, stop_);
     }
     LOOM_TRY(const std::size_t stride, row_bytes(dtype_, m.cols()));
@@ -67,7 +75,20 @@ class Packer {
       LOOM_TRY_VOID(encode_row(dtype_, std::span(values).subspan(r * m.cols(), m.cols()), out.codes.data() + r * stride));
     }
     LOOM_TRY_VOID(check.end());
+    if (adapter_ != nullptr) {
+      std::vector<float> stored(values.size());
+      for (std::size_t r = 0; r < m.rows(); ++r) decode_to_float(dtype_, out.codes.data() + r * stride, stored.data() + r * m.cols(), m.cols());
+      measure(before, wanted, stored);
+    }
     return out;
+  }
+
+  // How much of the wanted change is there once it has been rounded: the projection on it.
+  void measure(std::span<const float> before, std::span<const float> wanted, std::span<const float> stored) const {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double change = static_cast<double>(wanted[i]) - static_cast<double>(before[i]);
+      asked_ += change * change, kept_ += change * (static_cast<double>(stored[i]) - static_cast<double>(before[i]));
+    }
   }
 
   std::vector<std::byte> blocks(std::span<const std::uint32_t> order) const {
@@ -87,6 +108,7 @@ class Packer {
   const PeftDelta* adapter_ = nullptr;
   const Stop& stop_;
   DType dtype_;
+  mutable double asked_ = 0, kept_ = 0;
 };
 
 // All tensors: scales must be known before the file is laid out, so types that have them are packed at once and kept; the others are
@@ -140,6 +162,13 @@ class Tensors {
       out.push_back(std::move(e));
     }
     return out;
+  }
+
+  // After the last of entries() was made; 1 where nothing was asked for.
+  double adapter_share() const {
+    double asked = 0, kept = 0;
+    for (const Packer& p : packers_) asked += p.asked(), kept += p.kept();
+    return asked > 0 ? kept / asked : 1;
   }
 
  private:
@@ -216,7 +245,9 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   }
   LOOM_TRY(auto entries, tensors.entries(model.source.config));
   LOOM_TRY_VOID(add_entity_tensors(writer, std::move(entries)));
-  return writer.write(path);
+  auto root = writer.write(path);
+  if (options.adapter_share != nullptr) *options.adapter_share = tensors.adapter_share();
+  return root;
 }
 
 bool is_model_entity(const std::string& path) {

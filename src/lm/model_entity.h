@@ -22,6 +22,7 @@ struct ModelEntityOptions {
   int threads = 0;                  // 0: one per physical core
   std::optional<DType> dtype;       // matrices to this type, as ModelOptions would load them; absent: as stored
   const PeftDelta* adapter = nullptr;  // added to the weights that it has pairs for, which are encoded anew in their type
+  double* adapter_share = nullptr;  // written: how much of the adapter's change is there once it is rounded to the weights' types; 1: all
   std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels
   Stop stop{};                      // asked every kStopElements of a matrix
 };

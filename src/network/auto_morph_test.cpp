@@ -71,6 +71,29 @@ TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
   EXPECT_FALSE(auto_morph(m, data(), within(least - 1)));
 }
 
+// The network names samples of another extent than the data's: the data's count.
+TEST(AutoMorph, D_21_samples_are_those_of_the_data) {
+  const auto chosen = [](const Shape& named) {
+    Network m = network();
+    m.settings.input_shape = named;
+    AutoMorphData d = data(40);
+    d.input_shape = Shape::of({10, 4, 24});
+    std::fill_n(d.inputs.begin(), 480, 0.0);
+    const auto report = auto_morph(m, d, at_most(0.02));
+    EXPECT_TRUE(report) << (report ? "" : report.error().message);
+    return report ? std::pair(types_of(*report), report->loss) : std::pair<std::vector<DType>, double>();
+  };
+  EXPECT_EQ(chosen(Shape::of({1, 24})), chosen(Shape::of({4, 24})));
+  EXPECT_EQ(chosen(Shape::of({4000, 24})), chosen(Shape::of({4, 24})));
+}
+
+TEST(AutoMorph, J_23_a_call_beyond_the_limit_of_memory_is_refused) {
+  Network m = network();
+  AutoMorphOptions options = within(std::size_t{1} << 20);
+  options.max_session_bytes = 1000;
+  EXPECT_EQ(auto_morph(m, data(), options).error().code, Code::OutOfMemory);
+}
+
 TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
   for (const std::size_t targets : {0u, 20u, 100u}) {  // distance, classes, values
     for (const double allowed : {0.0, 0.001, 0.03, 0.5, 30.0}) {

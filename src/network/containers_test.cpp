@@ -357,6 +357,15 @@ TEST(Network, G_18_V_39_grafts) {
     for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], fa[i] + fa[i]);
   }
   EXPECT_EQ(graft_networks(both, "sum").error().code, Code::InvalidConfig);
+  // What changes numbers comes along; where two differ in it there is none to take.
+  a.settings.quantized_inputs = Activations::int8, a.settings.seed = 5;
+  EXPECT_EQ(graft_networks(both, "add").error().code, Code::InvalidConfig);
+  b.settings.quantized_inputs = Activations::int8;
+  for (const auto& grafted : {graft_networks(both, "add"), residual_graft(a)}) {
+    ASSERT_TRUE(grafted);
+    EXPECT_EQ(grafted->settings.quantized_inputs, Activations::int8);
+    EXPECT_EQ(grafted->settings.seed, 5u);
+  }
 }
 
 TEST(Network, G_60_D_21_morph_all_enters_containers) {

@@ -70,6 +70,31 @@ TEST(Metacognition, L_150_figures_of_a_tensor) {
   EXPECT_EQ(s.total, 6);
 }
 
+// Where only a link runs the layer, its rules are heard too, once for all links.
+TEST(Metacognition, L_151_V_20_rules_of_a_shared_layer_are_heard) {
+  const std::string asks = meta(rule(R"("condition":"max_above","threshold":-100,"command":"rmsnorm","cooldown":9)"));
+  std::string stored = asks;
+  stored.insert(1, R"("is_disabled":true,)");
+  const std::string share = R"({"is_remote_link":true,"target_x":0,"link_mode":"share"})";
+  Watched w = watch(grid(cell(0, stored) + "," + cell(1, share) + "," + cell(2, share), 3));
+  const std::vector<float> x(8, 0.5f);
+  (void)w.forward(x);
+  EXPECT_EQ(w.commit().size(), 1u);
+  EXPECT_EQ(w.commit().size(), 0u) << "what was asked is forgotten everywhere";
+}
+
+// Without a tape the effect would write where what was said lies.
+TEST(Metacognition, L_152_an_effect_of_the_activations_is_the_same_with_and_without_a_tape) {
+  for (const char* effect : {"noise", "intervention", "gate"}) {
+    const std::string spec = grid(cell(0, meta(fmt::format(R"("meta_source":"activations","meta_effect":"{}","meta_network":{{"type":"dense","input_height":4,"output_height":4,"is_disabled":true}})", effect),
+                                               R"({"type":"activation"})")));
+    Watched keeps = watch(spec), plain = watch(spec);
+    plain.session = NetworkSession::create(*plain.network, {.threads = 1}).value();
+    const std::vector<float> x = {1, 0.5f, 0.25f, 2, 0.75f, -1, 3, 4};
+    EXPECT_EQ(plain.forward(x), keeps.forward(x)) << effect;
+  }
+}
+
 // Each condition held by one input and not by another; the observed layer is the identity.
 TEST(Metacognition, L_150_L_151_conditions) {
   const std::string same = R"({"type":"activation"})";

@@ -96,6 +96,14 @@ TEST(SessionState, L_62_T_60_bytes_that_do_not_fit_are_refused) {
   Caller narrow(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":4,"stateful":true}]})");
   EXPECT_EQ(narrow.session->carry(carried).error().code, Code::CorruptData);
   EXPECT_TRUE(other.session->carry(carried));
+  // A second layer of another shape: the first one's state is not kept either.
+  const auto two = [](int width) {
+    return fmt::format(R"({{"seed":2,"layers":[{{"type":"gru","input_height":2,"output_height":3,"stateful":true}},{{"type":"gru","input_height":3,"output_height":{},"stateful":true}}]}})", width);
+  };
+  Caller wide(two(4).c_str()), small(two(5).c_str()), fresh(two(5).c_str());
+  wide.call(0.5f);
+  EXPECT_FALSE(small.session->carry(wide.session->carried()));
+  EXPECT_EQ(small.call(1), fresh.call(1));
 }
 
 }  // namespace

@@ -497,6 +497,26 @@ TEST(StepMesh, M_10_G_80_backward_equals_differences_over_unrolled_ticks) {
     u.want(0, 2), u.want(1, 1);
     u.check();
   }
+  {
+    SCOPED_TRACE("a share of a disabled cell that adds another's output");
+    const std::string residual = R"({"is_disabled":true,"type":"sequential","sequential_layers":[{"type":"residual","skip_from":[0,0,0,0]},)" + dense(3, 3) + "]}";
+    Unrolled u(grid({cell(0, dense(2, 3)), cell(1, residual), cell(2, R"({"is_remote_link":true,"target_l":1,"link_mode":"share"})")}, 3), Shape::of({2, 2}), 6);
+    u.want(0, 2);
+    u.check();
+  }
+}
+
+// Zeros stand for its output, of which a captured tick keeps nothing.
+TEST(StepMesh, M_04_M_12_a_skip_from_a_cell_that_never_starts) {
+  const std::string residual = R"({"type":"sequential","sequential_layers":[)" + dense(64, 64) + R"(,{"type":"residual","skip_from":[0,0,0,2]}]})";
+  Stepped m(grid({cell(0, dense(64, 64)), cell(1, residual), cell(2, link(2, "feed", "replace", dense(64, 64)))}, 3), Shape::of({2, 64}),
+            {.threads = 1, .history_capacity = 3, .backward = true});
+  m.set(seeded<double>("x", 128));
+  for (int tick = 0; tick < 5; ++tick) {
+    m.step(1, {.capture = true});
+    const StepState fork = m.state->fork().value();
+    EXPECT_EQ(fork.hash(), m.state->hash()) << tick;
+  }
 }
 
 // Backward starts each tick from the states that it started from, which it takes as given.

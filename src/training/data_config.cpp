@@ -205,6 +205,9 @@ Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held
                 training.input.text(), training.target.text());
   if (!training.class_names.empty() && !held_out.class_names.empty() && training.class_names != held_out.class_names)
     return fail(Code::InvalidConfig, "data.validation: its classes are not those of the training set, in their order");
+  if (!training.columns.empty() && !held_out.columns.empty() && training.columns != held_out.columns)
+    return fail(Code::InvalidConfig, "data.validation: its columns ({}) are not those of the training set in their order ({})",
+                printable(fmt::format("{}", fmt::join(held_out.columns, ", "))), printable(fmt::format("{}", fmt::join(training.columns, ", "))));
   if (training.targets == TargetKind::classes && held_out.classes > training.classes)
     return fail(Code::OutOfRange, "data.validation: {} classes, the training set has {}", held_out.classes, training.classes);
   return {};
@@ -230,6 +233,8 @@ Result<TrainingData> open_training_data(const Json& config, const std::string& f
   if (split != "last" && split != "shuffled") return fail(Code::InvalidConfig, "data.split: \"last\" or \"shuffled\" expected");
   if (split == "shuffled" && fraction == 0) return fail(Code::InvalidConfig, "data.split: there is no validation_split");
   LOOM_TRY(Split parts, split == "last" ? split_last(samples, fraction) : split_shuffled(samples, fraction, seed));
+  if (fraction != 0 && parts.validation.empty())
+    return fail(Code::InvalidConfig, "data.validation_split: {} of {} samples is none to validate", fraction, samples);
   data.training_samples = std::move(parts.training), data.validation_samples = std::move(parts.validation);
   if (validation != nullptr) {
     LOOM_TRY(data.held_out, open_dataset(with_classes_of(data.training->info(), *validation), folder, "data.validation", kValidationKeys));

@@ -14,7 +14,7 @@ void Metrics::add_rows(const ConstView& output, const Samples& samples) {
     for (std::size_t r = 0; r < rows; ++r) {
       const T* const o = output.as<T>() + r * classes;
       const auto wanted = static_cast<std::size_t>(samples.classes[r]);
-      if (samples.classes[r] < 0 || wanted >= classes) continue;  // ignored rows
+      if (samples.classes[r] < 0 || wanted >= classes || samples.classes[r] == ignored_) continue;
       std::size_t best = 0, above = 0;
       for (std::size_t k = 1; k < classes; ++k)
         if (o[k] > o[best]) best = k;
@@ -24,10 +24,12 @@ void Metrics::add_rows(const ConstView& output, const Samples& samples) {
     }
     return;
   }
+  const std::size_t columns = output.shape.cols();
+  sums_.resize(columns), squares_.resize(columns);
   for (std::size_t i = 0; i < output.shape.elements(); ++i) {
     const auto o = static_cast<double>(output.as<T>()[i]);
     const double t = samples.values.element == Element::f64 ? samples.values.as<double>()[i] : static_cast<double>(samples.values.as<float>()[i]);
-    absolute_ += std::abs(o - t), residual_ += (o - t) * (o - t), squares_ += t * t, sum_ += t, values_ += 1;
+    absolute_ += std::abs(o - t), residual_ += (o - t) * (o - t), squares_[i % columns] += t * t, sums_[i % columns] += t, values_ += 1;
   }
 }
 
@@ -37,7 +39,9 @@ void Metrics::add(const ConstView& output, const Samples& samples, const LossVal
 }
 
 double Metrics::r2() const {
-  const double total = values_ > 0 ? squares_ - sum_ * sum_ / values_ : 0;
+  const double rows = sums_.empty() ? 0 : values_ / static_cast<double>(sums_.size());
+  double total = 0;
+  for (std::size_t c = 0; c < sums_.size() && rows > 0; ++c) total += squares_[c] - sums_[c] * sums_[c] / rows;
   return total > 0 ? 1 - residual_ / total : 0;
 }
 

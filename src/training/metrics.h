@@ -16,13 +16,16 @@ class Metrics {
 
   // Outputs [..., C] and their targets: class ids, one per row, or values. `loss` as evaluate() gave it for these samples.
   void add(const ConstView& output, const Samples& samples, const LossValue& loss);
+  // Rows of this class are no part of accuracies and confusion.
+  void ignore(std::int64_t id) { ignored_ = id; }
 
   double loss() const { return count_ > 0 ? loss_ / count_ : 0; }
   bool has_classes() const { return rows_ > 0; }
   double accuracy() const { return rows_ > 0 ? static_cast<double>(right_) / static_cast<double>(rows_) : 0; }
   double top_5() const { return rows_ > 0 ? static_cast<double>(right_of_5_) / static_cast<double>(rows_) : 0; }
   double mae() const { return values_ > 0 ? absolute_ / values_ : 0; }
-  // 1 - residual / total sum of squares over all values; 0 where the targets do not vary.
+  // 1 - residual / total sum of squares, all outputs together, each about its own mean (scikit-learn's variance_weighted); 0 where the targets do
+  // not vary.
   double r2() const;
   // By name: loss, accuracy, top_5, mae, r2.
   double named(std::string_view name) const;
@@ -34,7 +37,9 @@ class Metrics {
  private:
   template <class T>
   void add_rows(const ConstView& output, const Samples& samples);
-  double loss_ = 0, count_ = 0, absolute_ = 0, values_ = 0, squares_ = 0, sum_ = 0, residual_ = 0;
+  double loss_ = 0, count_ = 0, absolute_ = 0, values_ = 0, residual_ = 0;
+  std::vector<double> sums_, squares_;  // of targets, by column
+  std::int64_t ignored_ = -1;
   std::uint64_t rows_ = 0, right_ = 0, right_of_5_ = 0;
   std::size_t classes_ = 0;
   std::vector<std::uint64_t> confusion_;

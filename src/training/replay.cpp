@@ -3,18 +3,27 @@
 namespace loom {
 namespace {
 
-// How many epochs a journal tells of, and one more where it does not end with them: a resumed run may have been prolonged.
-Result<std::uint64_t> epochs_of(const std::string& journal) {
-  LOOM_TRY(JournalReader reader, JournalReader::open(journal));
-  std::int64_t most = 0;
+// How far a journal tells. A resumed run may have been prolonged: then its last epoch lies behind the configuration's, whole or in part.
+struct Told {
+  std::uint64_t epochs = 0;
   bool ended = false;
+};
+Result<Told> told(const std::string& journal) {
+  LOOM_TRY(JournalReader reader, JournalReader::open(journal));
+  Told all;
+  bool inside = false;  // an epoch whose line has not come
   for (;;) {
     LOOM_TRY(const auto line, reader.next());
-    if (!line) return static_cast<std::uint64_t>(most) + (ended ? 0 : 1);
-    if (const Json* epoch = find(*line, "epoch")) most = std::max(most, as_int(*epoch).value_or(0));
-    const Json* event = find(*line, "event");
-    ended = event != nullptr && *event == "end";
+    if (!line) break;
+    const Json* const event = find(*line, "event");
+    const std::string* const name = event == nullptr ? nullptr : as_string(*event);
+    if (name == nullptr) continue;
+    inside = *name == "steps" || *name == "cells", all.ended = *name == "end";
+    if (const Json* epoch = *name == "epoch" ? find(*line, "epoch") : nullptr)
+      all.epochs = std::max(all.epochs, static_cast<std::uint64_t>(std::max<std::int64_t>(0, as_int(*epoch).value_or(0))));
   }
+  all.epochs += inside;
+  return all;
 }
 
 }  // namespace
@@ -26,10 +35,11 @@ Result<ReplayReport> replay(const std::string& journal, const std::string& folde
   if (config == nullptr || said_folder == nullptr || !said_folder->is_string()) return fail(Code::CorruptData, "{}: config or folder is missing", journal);
   auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder);
   if (!read) return at(journal, std::move(read).error());
-  LOOM_TRY(const std::uint64_t epochs, epochs_of(journal));
-  read->source = journal, read->epochs = std::max(read->epochs, epochs);
+  LOOM_TRY(const Told all, told(journal));
+  read->source = journal, read->epochs = std::max(read->epochs, all.epochs);
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}));
-  run->on_journal([&](const Json& line) { return proof.compare(line); });
+  // A run that was stopped before its end line says nothing of what comes behind its last one.
+  run->on_journal([&](const Json& line) { return proof.complete() && !all.ended ? Result<void>() : proof.compare(line); });
   LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& progress) -> Result<Continue> {
     if (callback) {
       LOOM_TRY(const Continue going, callback(progress));

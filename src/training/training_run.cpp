@@ -147,6 +147,8 @@ Result<void> TrainingRun::check_output() {
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
     return {};
   }
+  if (const auto& id = config_.trainer.loss.ignore_index; id && (*id < 0 || static_cast<std::uint64_t>(*id) >= data.classes))
+    return from(config_.source, Error{Code::InvalidConfig, fmt::format("loss.ignore_index: {}, the classes are 0 to {}", *id, data.classes - 1)});
   if (loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());
@@ -398,6 +400,7 @@ void TrainingRun::describe_cells() {
 
 Result<Metrics> TrainingRun::validate() {
   Metrics metrics;
+  if (const auto& id = config_.trainer.loss.ignore_index) metrics.ignore(*id);
   LOOM_TRY_VOID(validation_->seek(0, 0));
   LOOM_TRY_VOID(trainer_->aside([&]() -> Result<void> {
     Batch batch;

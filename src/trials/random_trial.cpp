@@ -137,7 +137,7 @@ void draft_training(Drafting& d, bool tween) {
     if (draw.percent(20) && !is_chain) t["target_scale"] = "weight_sum";
     if (draw.percent(20) && !is_dtp) t["momentum"] = 0.0;
     if (draw.percent(20)) t["budget_threshold"] = 0.55;
-    if (draw.percent(20) && !is_chain) t["depth_scale_layerwise"] = true;
+    if (draw.percent(20) && t["mode"] == "layerwise") t["depth_scale_layerwise"] = true;
     if (is_dtp && draw.percent(40)) t["feedback_steps"] = 2;
     if (is_dtp) config["optimizer"] = Json{{"name", std::string(draw.name({"sgd", "adam", "rmsprop"}))}};
     if (recomputes(d) && !is_dtp) d.trial.variants.push_back(Json{{"config", {{"tween", {{"recompute_every", draw.between(1, 2)}}}}}});

@@ -77,8 +77,6 @@ class TrialRun {
     return {};
   }
   Result<void> answer(const Result<void>& done) { return done ? done : answer(done.error()); }
-  // In a mesh a layer may be fed what no id is: an embedding whose cell another's output is added to.
-  Result<void> answer_of_step(const Error& error) { return error.code == Code::IndexOutOfRange ? answer({Code::Unsupported, error.message}) : answer(error); }
 
   Result<void> stir(Network& network);
   Result<void> forward_calls(const Network& network, std::string_view label, std::size_t calls);
@@ -362,7 +360,7 @@ Result<void> TrialRun::mesh() {
     std::vector<StepState*> all{&state};
     for (StepState& other : others) all.push_back(&other);
     const auto took = others.empty() ? mesh.step(state, step) : mesh.step(all, step);
-    if (!took) return answer_of_step(took.error());
+    if (!took) return answer(took.error());
     for (std::size_t cell = 0; cell < net.num_cells(); ++cell)
       if (const auto y = state.output(cell)) show(fmt::format("tick {} cell {}", tick, cell), *y);
     show(fmt::format("gate loss {}", tick), state.gate_loss());
@@ -393,11 +391,11 @@ Result<void> TrialRun::mesh_tween() {
   LOOM_TRY_VOID(state.set_input(view(inputs("x"), input_)));
   for (std::size_t tick = 0; tick < number_option(options_, "ticks", 1); ++tick) {
     const auto took = mesh.step(state, {.capture = history > 0});
-    if (!took) return answer_of_step(took.error());
+    if (!took) return answer(took.error());
   }
   for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
     const auto took = mesh.step(state, {.capture = history > 0});
-    if (!took) return answer_of_step(took.error());
+    if (!took) return answer(took.error());
     const auto y = state.output();
     if (!y) continue;  // no data has come through yet
     show(fmt::format("output {}", step), *y);
@@ -500,6 +498,9 @@ Result<TrialRecord> TrialRun::run() {
     done = answer(run_finetune(trial_, options_, way_, record_));
   else
     return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
+  // Links of a mesh and mutations may lead to an embedding what no id is.
+  const bool leads_elsewhere = trial_.mode.starts_with("mesh") || trial_.mode == "evolve" || trial_.mode == "population";
+  if (!done && done.error().code == Code::IndexOutOfRange && leads_elsewhere) done = answer({Code::Unsupported, done.error().message});
   if (!done) return tl::make_unexpected(std::move(done).error());
   return std::move(record_);
 }

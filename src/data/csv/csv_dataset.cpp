@@ -44,6 +44,11 @@ class TableReader {
   }
   std::size_t columns() const { return columns_; }
   std::vector<std::string>& class_names() { return class_names_; }
+  std::vector<std::string> input_names() const {
+    std::vector<std::string> names = header_;
+    if (!names.empty()) names.erase(names.begin() + static_cast<std::ptrdiff_t>(target_));
+    return names;
+  }
 
  private:
   std::string place(std::size_t column) const {
@@ -136,7 +141,7 @@ Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::str
              classes ? std::as_bytes(std::span(table->labels)) : std::as_bytes(std::span(table->values)),
              table};
   return dataset_of(std::move(x), std::move(t), sha256,
-                    {.targets = options.targets, .classes = 0, .class_names = reader.class_names(), .input = options.input});
+                    {.targets = options.targets, .classes = 0, .class_names = reader.class_names(), .columns = reader.input_names(), .input = options.input});
 }
 
 Result<std::unique_ptr<Dataset>> open_csv(const std::string& path, const CsvOptions& options) {

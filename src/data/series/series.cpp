@@ -42,7 +42,7 @@ Result<std::vector<std::size_t>> wanted_columns(const std::vector<std::string>& 
   return wanted;
 }
 
-Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions& options, std::size_t& columns) {
+Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions& options, std::size_t& columns, std::vector<std::string>& names) {
   CsvParser parser(text, options.delimiter);
   std::vector<std::string> fields, header;
   if (options.header) {
@@ -72,6 +72,8 @@ Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions&
     }
   }
   columns = wanted.size();
+  for (const std::size_t c : wanted)
+    if (c < header.size()) names.push_back(header[c]);
   return rows;
 }
 
@@ -83,12 +85,12 @@ Result<std::unique_ptr<Dataset>> parse_series(std::string_view text, const std::
   if (!(options.scale > 0 && std::isfinite(options.scale))) return fail(Code::InvalidConfig, "{}: scale {}, expected a number above 0", name, options.scale);
   if (options.length == 0 || options.stride == 0) return fail(Code::InvalidConfig, "{}: length and stride begin at 1", name);
   std::size_t columns = 0;
-  auto rows = read_rows(text, options, columns);
+  DatasetInfo info;
+  auto rows = read_rows(text, options, columns, info.columns);
   if (!rows) return at(name, std::move(rows).error());
   const std::size_t count = columns == 0 ? 0 : rows->size() / columns;
   if (count < options.length + 1)
     return fail(Code::ShapeMismatch, "{}: {} rows, expected at least {} for samples of {} rows and the one behind", name, count, options.length + 1, options.length);
-  DatasetInfo info;
   info.source = name, info.sha256 = sha256;
   LOOM_TRY(info.input, Shape::create(std::vector<std::size_t>{options.length, columns}));
   LOOM_TRY(info.target, Shape::create(std::vector<std::size_t>{columns}));

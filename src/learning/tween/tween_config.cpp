@@ -47,7 +47,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModes =
                                                                                    {"slope_step", "layerwise dtp"},
                                                                                    {"target_scale", "layerwise dtp"},
                                                                                    {"estimate", "layerwise dtp"},
-                                                                                   {"depth_scale_layerwise", "layerwise dtp"},
+                                                                                   {"depth_scale_layerwise", "layerwise"},
                                                                                    {"momentum", "chain layerwise"},
                                                                                    {"feedback_steps", "dtp"},
                                                                                    {"feedback_noise", "dtp"},
@@ -69,6 +69,8 @@ Result<TweenConfig> tween_config_from_json(const Json& json) {
   const std::string given = folded_name(config.mode);
   const std::string_view mode = given.empty() ? config.use_chain_rule ? "chain" : "layerwise" : given == "pure" ? "layerwise" : std::string_view(given);
   if (mode != "chain" && mode != "layerwise" && mode != "dtp") return config;  // TweenSession::create names the modes
+  if (json.contains("use_chain_rule") && config.use_chain_rule != (mode == "chain"))
+    return fail(Code::InvalidConfig, "tween: use_chain_rule {} contradicts mode {}", config.use_chain_rule, mode);
   for (const auto& [key, modes] : kModes)
     if (json.contains(key) && modes.find(mode) == modes.npos)
       return fail(Code::InvalidConfig, "tween: {} is not read in mode {}, only in {}", key, mode, modes == "layerwise dtp" ? "layerwise and dtp" : modes == "chain layerwise" ? "chain and layerwise" : modes);
