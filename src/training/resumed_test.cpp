@@ -136,6 +136,24 @@ TEST(Resumed, T_42_T_50_names_of_a_validation_set_stand_for_the_training_sets_cl
   EXPECT_EQ(TrainingRun::create(*read_train_config(config, folder.path), {}).error().code, Code::InvalidConfig);
 }
 
+TEST(Resumed, T_50_columns_of_a_validation_table_are_those_of_the_training_table) {
+  const Folder folder;
+  folder.write("train.csv", "x,y,t\n1,2,0\n2,1,1\n3,0,0\n");
+  folder.write("held.csv", "y,x,t\n2,1,0\n1,2,1\n");
+  folder.write("series.csv", "p,q\n1,2\n2,3\n3,4\n4,5\n");
+  folder.write("turned.csv", "q,p\n1,2\n2,3\n3,4\n4,5\n");
+  for (const auto& [training, held] : {std::pair(R"({"format":"csv","path":"train.csv","class_ids":true})", R"({"format":"csv","path":"held.csv","class_ids":true})"),
+                                       std::pair(R"({"format":"series","path":"series.csv","length":1})", R"({"format":"series","path":"turned.csv","length":1})")}) {
+    Json data = parse_json(training).value();
+    data["validation"] = data;
+    EXPECT_TRUE(open_training_data(data, folder.path, 0));
+    data["validation"] = parse_json(held).value();
+    const auto refused = open_training_data(data, folder.path, 0);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("its columns ("), std::string::npos) << refused.error().message;
+  }
+}
+
 TEST(Resumed, T_42_T_50_characters_of_a_validation_text_have_the_training_texts_ids) {
   const Folder folder;
   std::string text, held;

@@ -344,6 +344,24 @@ TEST(Metrics, T_50_accuracy_and_top_5_by_hand) {
   EXPECT_EQ(metrics.to_json()["top_5"], 0.75);
 }
 
+// Two columns far from each other: each varies about its own mean (1 and 101; 2 + 2 in all). One pooled mean would see 20 004.
+TEST(Metrics, T_50_r2_of_several_outputs_takes_each_about_its_own_mean) {
+  Metrics metrics;
+  const std::vector<float> y = {1, 101, 1, 101}, t = {0, 100, 2, 102};
+  metrics.add({y.data(), Shape::of({2, 2})}, {{}, {}, {t.data(), Shape::of({2, 2})}}, {4, 4});
+  EXPECT_EQ(metrics.r2(), 0);
+}
+
+TEST(Metrics, T_10_T_50_rows_of_the_ignored_class_are_no_part_of_accuracy) {
+  Metrics metrics;
+  metrics.ignore(1);
+  const std::vector<float> y = {2, 0, 2, 0, 0, 2};
+  const std::vector<std::int32_t> wanted = {0, 1, 0};
+  metrics.add({y.data(), Shape::of({3, 2})}, {{}, wanted, {}}, {1, 2});
+  EXPECT_EQ(metrics.accuracy(), 0.5);
+  EXPECT_EQ(metrics.confusion(), (std::vector<std::uint64_t>{1, 1, 0, 0}));
+}
+
 TEST(Metrics, T_50_mae_and_r2_by_hand) {
   // Targets 1, 2, 3, 6 (mean 3, total 14), outputs off by 0.5, 0, -1, 0.5: residual 1.5, distance 2.
   const std::vector<float> y = {1.5f, 2}, more = {2, 6.5f}, t = {1, 2}, rest = {3, 6};

@@ -279,6 +279,21 @@ TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
   EXPECT_NE(other_data.error().message.find("/data/0/sha256"), std::string::npos) << other_data.error().message;
 }
 
+// Killed behind its last epoch, before the line that ends it; the rates of a cosine are spread over the run.
+TEST(Training, E_45_T_60_replay_proves_a_run_that_was_stopped_before_its_end_line) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  Json config = small_config();
+  config["schedule"] = {{"name", "cosine"}}, config["journal"]["hash_every"] = 1;
+  run_all(config, folder, {.out = folder.file("run")});
+  const std::string whole = *read_text_file(folder.file("run/journal.jsonl"));
+  const std::size_t end = whole.rfind("{\"event\":\"end\"");
+  ASSERT_NE(end, whole.npos) << whole.substr(whole.size() - 300);
+  folder.write("run/stopped.jsonl", whole.substr(0, end));
+  const auto proved = replay(folder.file("run/stopped.jsonl"), "", on_threads(1));
+  EXPECT_TRUE(proved) << (proved ? "" : proved.error().message);
+}
+
 // What a run would take and never act on is refused before it begins, with one line.
 TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   const Folder folder;
@@ -323,6 +338,9 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   for (const char* empty : {R"({"by":"element"})", "{}", R"("")"})
     refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(), "data.normalise: a method, or offset and scale, expected");
   refused(R"({"data":{"target_column":"y","target_index":1}})", "data.target_index: target_column names one already");
+  refused(R"({"data":{"validation_split":0.001}})", "data.validation_split: 0.001 of 200 samples is none to validate");
+  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":4}})", "loss.ignore_index: 4, the classes are 0 to 3");
+  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":-100}})", "loss.ignore_index: -100, the classes are 0 to 3");
   refused(R"({"data":{"split":"shuffled","validation_split":null}})", "data.split: there is no validation_split");
   // A validation set has a limit; how it is split, normalised and augmented is the run's.
   const auto validation = [&](const char* changes) {
