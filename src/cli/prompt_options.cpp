@@ -55,12 +55,14 @@ Result<void> add_variable(const std::string& entry, Json& variables) {
 // Whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
 bool mentions(std::string_view source, std::string_view name) {
   const auto in_word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  for (std::size_t begin = 0; (begin = source.find('{', begin)) != source.npos && begin + 1 < source.size(); ++begin) {
-    if (source[begin + 1] != '{' && source[begin + 1] != '%') continue;
-    const std::size_t end = std::min(source.find(source[begin + 1] == '{' ? "}}" : "%}", begin + 2), source.size());
-    for (std::size_t i = begin + 2; (i = source.find(name, i)) < end; ++i)
-      if (!in_word(source[i - 1]) && (i + name.size() == source.size() || !in_word(source[i + name.size()]))) return true;
-  }
+  // What opens inside a tag ends with it, so the next one is looked for behind its end: a template may be 16 MB of tags.
+  for (const auto& [opener, closer] : {std::pair("{{", "}}"), std::pair("{%", "%}")})
+    for (std::size_t begin = 0, end = 0; (begin = source.find(opener, end)) != source.npos;) {
+      end = std::min(source.find(closer, begin + 2), source.size());
+      const std::string_view to_end = source.substr(0, end);
+      for (std::size_t i = begin + 2; (i = to_end.find(name, i)) != to_end.npos; ++i)
+        if (!in_word(source[i - 1]) && (i + name.size() == source.size() || !in_word(source[i + name.size()]))) return true;
+    }
   return false;
 }
 

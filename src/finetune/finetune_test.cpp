@@ -285,6 +285,24 @@ TEST(Finetune, T_60_a_config_survives_its_json) {
   EXPECT_EQ(finetune_config_from_json(unknown).error().code, Code::UnknownKey);
 }
 
+// A window is as long as the model's context lets it be, not as a layer's default.
+TEST(Finetune, L_141_windows_are_as_long_as_the_context_of_the_model) {
+  const auto pool = ThreadPool::create(1).value();
+  auto source = read_source(kModel).value();
+  source.config.max_position_embeddings = 3000;
+  DecoderModel model = build_decoder(source, *pool, {}).value();
+  const std::vector<float> answer = logits(build_decoder(source, *pool, {}).value());
+  EXPECT_EQ(answer, logits(open_model()));
+  FinetuneConfig config = small_config(1);
+  config.batch_size = config.micro_batch = config.steps = 1, config.validation_split = 0;
+  const auto text = TokenWindows::create(std::vector<std::int32_t>(3001, 7), 3000, static_cast<std::size_t>(model.config.vocab_size), "pattern").value();
+  const auto result = finetune(model, *text, config);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->steps, 1u);
+  EXPECT_EQ(model.network.prepare(Shape::of({1, 3001})).error().code, Code::ContextFull);
+  EXPECT_TRUE(open_model().network.prepare(Shape::of({1, 2048})));  // beyond the 256 that it was trained for, as in a session
+}
+
 TEST(Finetune, L_141_what_does_not_fit_is_an_error) {
   DecoderModel model = open_model();
   EXPECT_EQ(add_peft(model, {.targets = {"lm_head"}}, 0).error().code, Code::UnknownName);

@@ -231,6 +231,7 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
   if (loader.has(R::QNorm, i)) mha.qk_norm = QkNorm::Head;
   mha.inner_norm = loader.has(R::AttentionInnerNorm, i);
   mha.rms_norm_eps = c.rms_norm_eps;
+  mha.max_seq_len = std::max(mha.max_seq_len, static_cast<std::size_t>(c.max_position_embeddings));
   mha.rope = rope_config(c);
   LOOM_TRY(LayerPtr attention, filled(std::make_unique<Mha>(mha), loader, i,
                                       {{"q.weight", R::Q},

@@ -1,5 +1,6 @@
 // What the commands have in common, read from their own help; and that no option is taken without effect.
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <sstream>
@@ -315,6 +316,20 @@ TEST_F(Usage, what_a_template_never_reads_is_told_and_what_loom_sets_cannot_be_r
   EXPECT_EQ(shown("deaf.jinja", silent), "");
   for (const char* name : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "strftime_now"})
     expect_refused({"generate", small(), "-p", "a", "--template-var", std::string(name) + "=[]"}, 2, std::string("Loom sets ") + name);
+}
+
+// Sixteen times the template may take a hundred times as long on a busy machine, never 256 times.
+TEST_F(Usage, looking_for_what_a_template_reads_takes_no_square_of_its_length) {
+  const auto seconds_of = [](const std::string& tag, std::size_t count) {
+    std::string text = "{{ messages[0].content }}{#";
+    for (std::size_t i = 0; i < count; ++i) text += tag;
+    test::write_all(temp("long.jinja"), text + "#}");
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome run = loom({"generate", small(), "-p", "Hello", "--show-prompt", "--chat-template", temp("long.jinja"), "--date", "2001-02-03"});
+    EXPECT_EQ(run.err, "loom: warning: --date has no effect: the chat template reads no strftime_now\n");
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  for (const char* tag : {"{{", "{%", "{{a}}"}) EXPECT_LT(seconds_of(tag, 800000), 100 * seconds_of(tag, 50000)) << tag;
 }
 
 TEST_F(Usage, networks_have_the_21_types_and_no_blocks) {

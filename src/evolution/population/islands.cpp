@@ -31,10 +31,13 @@ Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers&
   }
   report.hash = hash.finish();
   if (populations_.size() > 1 && config_.migrate_every != 0 && generation() % config_.migrate_every == 0) {
-    // All leave before any arrives: the first place of a generation just bred is its best elite.
-    for (std::size_t i = 0; i < populations_.size(); ++i) {
-      LOOM_TRY_VOID(populations_[(i + 1) % populations_.size()].settle(populations_[i].members().front()));
+    // All leave before any arrives: where one member is all there is, its place is the guest's.
+    std::vector<Member> guests;
+    for (const Population& p : populations_) {
+      LOOM_TRY(Member guest, p.emigrant());
+      guests.push_back(std::move(guest));
     }
+    for (std::size_t i = 0; i < guests.size(); ++i) populations_[(i + 1) % populations_.size()].settle(std::move(guests[i]));
   }
   return report;
 }

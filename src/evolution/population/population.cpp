@@ -293,11 +293,11 @@ void Population::born(Member& m, const Plan& plan, std::uint32_t place, const Mu
   m.species = 0;
 }
 
-Result<void> Population::settle(const Member& guest) {
-  LOOM_TRY(Network copy, clone_network(guest.network));
+Result<Member> Population::emigrant() const {
+  const Member& best = members_.front();
+  LOOM_TRY(Network copy, clone_network(best.network));
   LOOM_TRY_VOID(copy.prepare(input_));
-  members_.back() = Member{std::move(copy), guest.id, guest.parents, guest.operations, guest.structure, guest.fitness};
-  return {};
+  return Member{std::move(copy), best.id, best.parents, best.operations, best.structure, best.fitness};
 }
 
 // Mean distance to the nearest behaviours, of this generation and of those that were most novel before (Lehman & Stanley 2011).

@@ -90,8 +90,10 @@ class Population {
   const Member* best_member() const { return best_ ? &*best_ : nullptr; }
   // Places of members, best first: by score or rank, as elites are chosen. Of a generation that was judged.
   std::vector<std::size_t> ranking() const;
-  // A copy of `guest` takes the last place.
-  Result<void> settle(const Member& guest);
+  // A copy of the first place, which after a generation is its best elite.
+  Result<Member> emigrant() const;
+  // `guest` takes the last place.
+  void settle(Member guest) { members_.back() = std::move(guest); }
 
   // What a run that goes on later needs beside seed, configuration and base; networks are .entity files in Base64. CorruptData.
   Result<Json> state() const;

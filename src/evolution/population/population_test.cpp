@@ -284,6 +284,23 @@ TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
   EXPECT_EQ(r.error().message, "member 0.0.0: a fitness of 2 objectives, 1 expected");
 }
 
+// Where the first place is the last one too, nobody is lost.
+TEST(Islands, E_30_all_leave_before_any_arrives) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
+  Islands islands = Islands::create(1, {.count = 3, .migrate_every = 1, .population = weights_only(1)}, read(kXorBase), task->input(), workers).value();
+  std::vector<Digest> before;
+  for (const Population& p : islands.populations()) before.push_back(network_digest(p.members()[0].network, p.members()[0].structure));
+  ASSERT_TRUE(islands.evolve(fitness, workers));
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Member& m = islands.populations()[i].members()[0];
+    EXPECT_EQ(m.id.island, (i + 2) % 3);
+    EXPECT_EQ(network_digest(m.network, m.structure), before[(i + 2) % 3]);
+    EXPECT_TRUE(m.fitness);
+  }
+}
+
 // Scores that are no finite numbers count like NaN, and no choice of scores keeps a generation from ending.
 TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kMost = std::numeric_limits<double>::max();

@@ -142,6 +142,7 @@ Result<void> read_mutation(const Json& json, MutationConfig& to) {
   if (find(json, "dtypes") != nullptr) to.dtypes.clear();
   r.texts("dtypes", [&](const std::string& name) -> Result<void> {
     LOOM_TRY(const DType type, dtype_from_name(name));
+    if (index(type) >= kNumTypes) return fail(Code::InvalidConfig, "{} is a block type of language models; networks have none", loom::name(type));
     to.dtypes.push_back(type);
     return {};
   });
@@ -211,6 +212,8 @@ Result<EvolutionConfig> evolution_config_from(const Json& json) {
     n.rate("weight", p.novelty_weight), n.size("neighbours", p.novelty_neighbours, 1, 1024);
     LOOM_TRY_VOID(n.finish());
   }
+  if (find(json, "elites") != nullptr && p.species_distance > 0)
+    return fail(Code::InvalidConfig, "/elites: has no effect beside /species/distance, with which the best of each species lives on");
   if (p.elites > p.size) return fail(Code::InvalidConfig, "/elites: {} of a population of {}", p.elites, p.size);
   return c;
 }

@@ -15,7 +15,7 @@ TEST(EvolutionConfig, defaults_and_every_key) {
   EXPECT_EQ(plain->task.name, "xor");
   EXPECT_EQ(plain->islands.population.size, 64u);
   EXPECT_EQ(plain->islands.population.mutation.weight_perturb_rate, 0.8);
-  const auto all = config(R"({"network":{},"task":{"name":"cart_pole","episodes":2,"steps":9,"seed":3,"target":0.5},"population":7,"elites":2,
+  const auto all = config(R"({"network":{},"task":{"name":"cart_pole","episodes":2,"steps":9,"seed":3,"target":0.5},"population":7,
     "islands":3,"migrate_every":4,"generations":5,"seed":6,"objectives":["score","bytes"],"ensemble":true,
     "mutation":{"weight_perturb_scale":2,"node_rate":0,"layer_types":["dense"],"activations":["tanh"],"dtypes":["int8","int4"]},
     "splice":{"mode":"point","blend_alpha":0.1,"split_ratio":0.2,"by_fitness":false,"rate":0.3},"species":{"distance":0.4,"stagnation":5},
@@ -40,6 +40,8 @@ TEST(EvolutionConfig, errors_say_where) {
       {R"({"network":{},"task":{"nam":"xor"}})", Code::UnknownKey, "/task"},
       {R"({"network":{},"seed":-1})", Code::InvalidConfig, "/seed"},
       {R"({"network":{},"population":2,"elites":3})", Code::InvalidConfig, "/elites"},
+      {R"({"network":{},"elites":2,"species":{"distance":0.4}})", Code::InvalidConfig, "/elites: "},
+      {R"({"network":{},"mutation":{"dtypes":["int8","q4_0"]}})", Code::InvalidConfig, "/mutation/dtypes: q4_0 is a block type of language models"},
       {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName, "known: xor spirals"},
       {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig, "/objectives: \"score\" stands twice"}};
   for (const auto& [text, code, where] : bad) {
@@ -51,6 +53,22 @@ TEST(EvolutionConfig, errors_say_where) {
   TaskConfig chess;
   chess.name = "chess";
   EXPECT_EQ(built_in_task(chess).error().code, Code::UnknownName);
+}
+
+TEST(EvolutionConfig, E_30_elites_are_counted_where_no_species_are_told_apart) {
+  for (const char* species : {"", R"(,"species":{"distance":0})", R"(,"species":{"stagnation":3})"}) {
+    const auto read = config(fmt::format(R"({{"network":{{}},"elites":2{}}})", species));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->islands.population.elites, 2u);
+  }
+}
+
+// All that a mutation may choose can be saved.
+TEST(EvolutionConfig, E_25_mutations_choose_among_the_types_that_networks_have) {
+  for (std::size_t t = 0; t < kNumDTypes; ++t) {
+    const Json json{{"network", Json::object()}, {"mutation", Json{{"dtypes", Json::array({std::string(name(static_cast<DType>(t)))})}}}};
+    EXPECT_EQ(evolution_config_from(json).has_value(), t < kNumTypes) << name(static_cast<DType>(t));
+  }
 }
 
 TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {

@@ -1,6 +1,7 @@
 #include "io/gguf/gguf.h"
 
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "core/json.h"
@@ -165,6 +166,25 @@ TEST(Gguf, F_41_reads_what_the_gguf_package_wrote) {  // tools/golden/io_files.p
   EXPECT_EQ(file->tensor("b.weight")->offset % 64, 0u);
 }
 
+// Sixteen times the names may take a hundred times as long on a busy machine, never 256 times.
+TEST(Gguf, F_41_writing_many_names_takes_no_square_of_their_number) {
+  const auto seconds_of = [](std::size_t count, bool tensors) {
+    GgufWriter w;
+    const std::array<std::byte, 4> one{};
+    const std::size_t shape[] = {1};
+    const std::clock_t start = std::clock();  // processor time: other programs do not count
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string name = fmt::format("a.name.of.ordinary.length.{}", i);
+      if (tensors)
+        EXPECT_TRUE(w.add_tensor(name, DType::float32, shape, one));
+      else
+        w.set(name, static_cast<std::uint32_t>(i));
+    }
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  for (const bool tensors : {false, true}) EXPECT_LT(seconds_of(64000, tensors), 100 * std::max(seconds_of(4000, tensors), 2e-3)) << tensors;
+}
+
 TEST(Gguf, WriterRefuses) {
   GgufWriter w;
   const std::vector<std::byte> bytes(64);
@@ -183,6 +203,7 @@ TEST(Gguf, WriterRefuses) {
   EXPECT_EQ(add("y", DType::float32, {0}), Code::ShapeMismatch);
   EXPECT_EQ(add("y", DType::float32, {std::size_t{1} << 40, std::size_t{1} << 40}), Code::SizeOverflow);
   EXPECT_EQ(add("y", DType::ternary, {16}), Code::Unsupported);
+  EXPECT_EQ(add("y", DType::float32, {16}), Code{});  // what was refused is no name that was added before
   const std::size_t shape[] = {16};
   ASSERT_TRUE(w.add_tensor("z", DType::float32, shape, []() -> Result<std::vector<std::byte>> { return fail(Code::Cancelled, "stop"); }));
   const std::string folder = ::testing::TempDir() + "loom_unfinished", path = folder + "/x.gguf";

@@ -35,11 +35,11 @@ std::string GgufWriter::text_bytes(std::string_view text) { return bytes_of(stat
 
 void GgufWriter::put(std::string_view key, GgufType type, const std::string& bytes) {
   std::string value = bytes_of(static_cast<std::uint32_t>(type)) + bytes;
-  const auto old = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
-  if (old != entries_.end())
-    old->bytes = std::move(value);
-  else
+  const auto [at, is_new] = entries_by_key_.try_emplace(std::string(key), entries_.size());
+  if (is_new)
     entries_.push_back({std::string(key), std::move(value)});
+  else
+    entries_[at->second].bytes = std::move(value);
 }
 
 void GgufWriter::put_array(std::string_view key, GgufType element, std::size_t count, const std::string& bytes) {
@@ -69,7 +69,7 @@ Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::spa
   const std::string shown = printable(name);
   if (name.empty() || name.size() > kMaxName)
     return fail(Code::InvalidArgument, "tensor name \"{}\" has {} bytes, expected 1 to {}", shown, name.size(), kMaxName);
-  if (std::any_of(tensors_.begin(), tensors_.end(), [&](const Pending& t) { return t.name == name; }))
+  if (tensor_names_.contains(name))
     return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
   if (!ggml_type(dtype)) return fail(Code::Unsupported, "tensor \"{}\": GGUF has no type for {}", shown, loom::name(dtype));
   if (shape.empty() || shape.size() > 4) return fail(Code::ShapeMismatch, "tensor \"{}\": {} axes, expected 1 to 4", shown, shape.size());
@@ -77,6 +77,7 @@ Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::spa
   for (std::size_t i = 0; size && i + 1 < shape.size(); ++i) size = checked_mul(*size, shape[i]);
   if (!size) return at(fmt::format("tensor \"{}\"", shown), size.error());
   if (*size == 0) return fail(Code::ShapeMismatch, "tensor \"{}\" has no elements", shown);
+  tensor_names_.emplace(name);
   tensors_.push_back({std::string(name), dtype, {shape.begin(), shape.end()}, *size, {}, std::move(producer)});
   return {};
 }
@@ -87,6 +88,7 @@ Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::spa
   if (t.size != bytes.size()) {
     const std::size_t needed = t.size;
     tensors_.pop_back();
+    tensor_names_.erase(tensor_names_.find(name));
     return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes, its shape needs {}", printable(name), bytes.size(), needed);
   }
   t.bytes = bytes;

@@ -3,6 +3,8 @@
 
 #include <concepts>
 #include <functional>
+#include <map>
+#include <set>
 
 #include "core/little_endian.h"
 #include "io/gguf/gguf.h"
@@ -89,6 +91,8 @@ class GgufWriter {
   std::uint32_t alignment_;
   std::vector<Entry> entries_;
   std::vector<Pending> tensors_;
+  std::map<std::string, std::size_t, std::less<>> entries_by_key_;
+  std::set<std::string, std::less<>> tensor_names_;
 };
 
 }  // namespace loom

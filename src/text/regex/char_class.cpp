@@ -1,8 +1,50 @@
 #include "text/regex/char_class.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace loom::text {
+
+namespace {
+
+constexpr std::uint32_t kLast = kInvalidByte + 255;
+
+// Sorts the spans and joins those that touch.
+void join(std::vector<CharClass::Span>& spans) {
+  std::ranges::sort(spans, {}, &CharClass::Span::first);
+  std::size_t kept = 0;
+  for (const CharClass::Span& s : spans) {
+    if (kept > 0 && s.first <= spans[kept - 1].last + 1)
+      spans[kept - 1].last = std::max(spans[kept - 1].last, s.last);
+    else
+      spans[kept++] = s;
+  }
+  spans.resize(kept);
+}
+
+// Whether the ranges and records take it; nested classes are not asked.
+bool takes(const CharClass& k, std::uint32_t c) {
+  const std::uint8_t r = record_index(c);
+  if ((k.records[r >> 6] >> (r & 63) & 1u) != 0) return true;
+  const auto after = std::ranges::upper_bound(k.ranges, c, {}, &CharClass::Span::first);
+  return after != k.ranges.begin() && c <= std::prev(after)->last;
+}
+
+// Simple case folding: every character with the same fold as one that is taken.
+void take_other_cases(CharClass& k) {
+  std::vector<std::uint32_t> folds;
+  for (std::size_t i = 0; i < tables::kNumFold; ++i)
+    if (takes(k, tables::kFold[i].from) || takes(k, tables::kFold[i].to)) folds.push_back(tables::kFold[i].to);
+  std::ranges::sort(folds);
+  for (std::size_t i = 0; i < tables::kNumFold; ++i) {
+    const auto [from, to] = tables::kFold[i];
+    if (!std::ranges::binary_search(folds, to)) continue;
+    for (const std::uint32_t c : {from, to})
+      if (!takes(k, c)) k.ranges.push_back({c, c});
+  }
+}
+
+}  // namespace
 
 std::uint32_t ClassTable::add(CharClass c) {
   classes_.push_back(std::move(c));
@@ -12,6 +54,7 @@ std::uint32_t ClassTable::add(CharClass c) {
 
 void ClassTable::finish(std::uint32_t index) {
   CharClass& k = classes_[index];
+  take_in_items(k);
   k.ascii = {};
   k.by_record = {};
   for (std::uint32_t c = 0; c < 128; ++c)
@@ -22,40 +65,57 @@ void ClassTable::finish(std::uint32_t index) {
     if (evaluate(k, tables::kExample[r])) k.by_record[r >> 6] |= std::uint64_t{1} << (r & 63);
 }
 
-bool ClassTable::depends_on_ranges(const CharClass& k) const {
-  if (k.ignore_case) return true;
+// A pattern may name a character 20 000 times: what can be said by ranges and records is, so that a question takes few steps.
+void ClassTable::take_in_items(CharClass& k) const {
+  std::vector<ClassItem> left;
   for (const ClassItem& i : k.items) {
-    if (i.kind == ClassItem::Range && i.b >= 128) return true;
-    if (i.kind == ClassItem::Nested && depends_on_ranges(classes_[i.a])) return true;
-  }
-  return k.intersected >= 0 && depends_on_ranges(classes_[static_cast<std::size_t>(k.intersected)]);
-}
-
-bool ClassTable::evaluate_exactly(const CharClass& k, std::uint32_t c) const {
-  bool any = false;
-  for (const ClassItem& i : k.items) {
-    bool in = false;
     switch (i.kind) {
-      case ClassItem::Range: in = c >= i.a && c <= i.b; break;
-      case ClassItem::Record: in = in_category(c, i.a) || (record(c).flags & i.b) != 0; break;
-      case ClassItem::Nested: in = evaluate(classes_[i.a], c); break;
+      case ClassItem::Range:
+        if (!i.negated) k.ranges.push_back({i.a, i.b});
+        if (i.negated && i.a > 0) k.ranges.push_back({0, i.a - 1});
+        if (i.negated && i.b < kLast) k.ranges.push_back({i.b + 1, kLast});
+        break;
+      case ClassItem::Record:
+        for (std::size_t r = 0; r < tables::kNumRecords; ++r) {
+          const tables::Record& record = tables::kRecords[r];
+          const bool in = (i.a >> record.category & 1u) != 0 || (record.flags & i.b) != 0;
+          if (in != i.negated) k.records[r >> 6] |= std::uint64_t{1} << (r & 63);
+        }
+        break;
+      case ClassItem::Nested: {
+        const CharClass& inner = classes_[i.a];
+        if (i.negated || inner.negated || inner.intersected >= 0 || !inner.items.empty()) {
+          left.push_back(i);
+          k.cost += 1 + inner.cost;
+          break;
+        }
+        k.ranges.insert(k.ranges.end(), inner.ranges.begin(), inner.ranges.end());
+        for (std::size_t w = 0; w < k.records.size(); ++w) k.records[w] |= inner.records[w];
+        break;
+      }
     }
-    any = any || in != i.negated;
   }
-  if (k.intersected >= 0) any = any && evaluate(classes_[static_cast<std::size_t>(k.intersected)], c);
-  return any;
+  k.items = std::move(left);
+  if (k.intersected >= 0) k.cost += 1 + classes_[static_cast<std::size_t>(k.intersected)].cost;
+  join(k.ranges);
+  if (!k.ignore_case) return;
+  take_other_cases(k);
+  join(k.ranges);
 }
 
+bool ClassTable::depends_on_ranges(const CharClass& k) const {
+  if (!k.ranges.empty() && k.ranges.back().last >= 128) return true;
+  for (const ClassItem& i : k.items)
+    if (!classes_[i.a].has_by_record) return true;
+  return k.intersected >= 0 && !classes_[static_cast<std::size_t>(k.intersected)].has_by_record;
+}
+
+// Nested classes have the flags of the one around them, or (\h) take all cases of a character anyway.
 bool ClassTable::evaluate(const CharClass& k, std::uint32_t c) const {
-  bool in = evaluate_exactly(k, c);
-  if (!in && k.ignore_case) {
-    // Simple case folding: every character with the same fold.
-    const std::uint32_t folded = fold_case(c);
-    in = evaluate_exactly(k, folded);
-    for (std::size_t i = 0; i < tables::kNumFold && !in; ++i)
-      if (tables::kFold[i].to == folded) in = evaluate_exactly(k, tables::kFold[i].from);
-  }
-  return in != k.negated;
+  bool any = takes(k, c);
+  for (std::size_t i = 0; i < k.items.size() && !any; ++i) any = contains(k.items[i].a, c) != k.items[i].negated;
+  if (k.intersected >= 0) any = any && contains(static_cast<std::uint32_t>(k.intersected), c);
+  return any != k.negated;
 }
 
 }  // namespace loom::text

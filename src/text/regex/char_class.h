@@ -17,11 +17,18 @@ struct ClassItem {
 };
 
 struct CharClass {
-  std::vector<ClassItem> items;
+  std::vector<ClassItem> items;   // after finish() the nested ones that could not be taken in
   std::int32_t intersected = -1;  // class of the same pattern that must hold too ("&&")
   bool negated = false;
   bool ignore_case = false;
-  // Answers prepared by finish().
+  // Prepared by finish(): what the items take, every case of it when case is ignored.
+  struct Span {
+    std::uint32_t first, last;
+  };
+  std::vector<Span> ranges;               // in order, apart from one another
+  std::array<std::uint64_t, 4> records{}; // by record_index()
+  std::uint32_t cost = 0;                 // nested classes that one question may ask
+  // Answers.
   std::array<std::uint64_t, 2> ascii{};
   std::array<std::uint64_t, 4> by_record{};  // for other code points, when ranges play no part
   bool has_by_record = false;
@@ -43,11 +50,13 @@ class ClassTable {
     }
     return evaluate(k, c);
   }
+  // Questions beyond the first that contains() may ask for a character that is not ASCII.
+  std::uint32_t cost(std::uint32_t index) const { return classes_[index].has_by_record ? 0 : classes_[index].cost; }
   bool contains_ascii(std::uint32_t index, std::uint32_t c) const { return (classes_[index].ascii[c >> 6] >> (c & 63) & 1u) != 0; }
 
  private:
   bool evaluate(const CharClass& k, std::uint32_t c) const;
-  bool evaluate_exactly(const CharClass& k, std::uint32_t c) const;
+  void take_in_items(CharClass& k) const;
   bool depends_on_ranges(const CharClass& k) const;
 
   std::vector<CharClass> classes_;

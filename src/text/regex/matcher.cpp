@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "text/regex/regex.h"
 
 namespace loom::text {
@@ -48,7 +50,12 @@ Result<bool> RegexMatcher::next(Match& match) {
   return false;
 }
 
-bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size_t& next) const {
+bool RegexMatcher::in_class(std::uint32_t index, std::uint32_t c) {
+  steps_left_ -= std::min<std::uint64_t>(steps_left_, regex_.classes_.cost(index));
+  return regex_.classes_.contains(index, c);
+}
+
+bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size_t& next) {
   if (position >= text_.size()) return false;
   const auto byte = static_cast<std::uint8_t>(text_[position]);
   if (byte < 128) {
@@ -57,10 +64,10 @@ bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size
   }
   const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
   next = position + d.length;
-  return regex_.classes_.contains(index, d.code_point);
+  return in_class(index, d.code_point);
 }
 
-bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) const {
+bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) {
   const auto word_before = [&] {
     return position > 0 && is_pattern_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point));
   };
@@ -77,7 +84,7 @@ bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) cons
     case Regex::Op::WordEdge: return word_before() != word_after();
     case Regex::Op::NotWordEdge: return word_before() == word_after();
     case Regex::Op::Behind: {
-      const bool in = position > 0 && regex_.classes_.contains(i.a, decode_utf8_before(text_.data(), text_.data() + position).code_point);
+      const bool in = position > 0 && in_class(i.a, decode_utf8_before(text_.data(), text_.data() + position).code_point);
       return in != (i.mode != 0);
     }
     default: return false;
@@ -90,12 +97,12 @@ bool RegexMatcher::step_run(std::uint32_t& pc, std::size_t& position) {
   std::size_t at = position, next = 0, least = position;
   std::uint32_t count = 0;
   const std::uint32_t wanted = i.mode == Regex::Lazy ? i.min : i.max;
-  while (count < wanted && class_at(i.a, at, next)) {
+  while (count < wanted && steps_left_ > 0 && class_at(i.a, at, next)) {
     at = next;
     if (++count == i.min) least = at;
   }
-  const std::uint64_t cost = count;
-  steps_left_ = steps_left_ > cost ? steps_left_ - cost : 0;
+  steps_left_ -= std::min<std::uint64_t>(steps_left_, count);
+  if (steps_left_ == 0) return true;  // run() says that they are spent
   if (count < i.min) return false;
   if (i.mode == Regex::Greedy && at > least) stack_.push_back({Frame::Shrink, pc + 1, at, least});
   if (i.mode == Regex::Lazy && i.max > i.min) stack_.push_back({Frame::Grow, pc, at, i.max - i.min});

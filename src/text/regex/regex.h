@@ -92,8 +92,9 @@ class RegexMatcher {
   std::size_t run(std::uint32_t pc, std::size_t position);
   bool back_up(std::size_t base, std::uint32_t& pc, std::size_t& position);
   bool step_run(std::uint32_t& pc, std::size_t& position);
-  bool holds(const Regex::Instruction& i, std::size_t position) const;
-  bool class_at(std::uint32_t index, std::size_t position, std::size_t& next) const;
+  bool holds(const Regex::Instruction& i, std::size_t position);
+  bool class_at(std::uint32_t index, std::size_t position, std::size_t& next);
+  bool in_class(std::uint32_t index, std::uint32_t c);
   bool enter(std::uint32_t set, std::size_t position) const;
   std::size_t candidate(std::size_t position) const;
 

@@ -3,6 +3,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <ctime>
+
 #include "text/regex/regex.h"
 #include "text/tokenizer/corpus.h"
 
@@ -128,6 +130,55 @@ TEST(Regex, X_01_explosive_patterns_are_errors) {
     }
   }
   EXPECT_FALSE(ours(fixtures::value_of(Regex::compile("(a|aa)+$b")), text).has_value());
+}
+
+// Classes of many items, told in one way and in another: every code point up to the CJK ideographs and some beyond.
+TEST(Regex, X_01_classes_equal_pcre2_for_every_character) {
+  std::string text;
+  for (std::uint32_t c = 1; c < 0x250; ++c) append_utf8(text, c);
+  for (std::uint32_t c = 0x390; c < 0x430; ++c) append_utf8(text, c);
+  for (const std::uint32_t c : {0x1E9Eu, 0x1F80u, 0x1F88u, 0x2126u, 0x212Au, 0x212Bu, 0x4DFFu, 0x4E00u, 0x4E01u, 0x4E7Fu, 0x5000u, 0x5001u, 0x10FFFFu}) append_utf8(text, c);
+  for (const char* pattern : {"[\\x{4e80}-\\x{5000}\\x{e9}\\x{4e00}-\\x{4eff}a-fc-z\\x{e0}-\\x{e8}]", "[^\\x{e9}-\\x{f0}\\x{ea}\\x{e0}\\x{e1}]", "[\\P{L}\\x{e9}x]",
+                              "[^\\P{L}\\x{e9}x\\s]", "[\\S\\x{a0}]", "[^\\x{1}-\\x{10ffff}]", "(?i)[k\\x{e9}]", "(?i)[\\x{212a}\\x{17f}]", "(?i)[^\\x{c5}k-s]",
+                              "(?i)[\\x{3a3}-\\x{3a9}]", "(?i)[^\\x{4e00}\\x{1f80}\\x{df}]"}) {
+    const std::string one = pattern, run = one + "+";
+    for (const std::string& p : {one, run}) EXPECT_EQ(fixtures::value_of(ours(fixtures::value_of(Regex::compile(p)), text)), Oracle(p).all(text)) << p;
+  }
+  const std::pair<const char*, const char*> alike[] = {{"[[a\\x{e9}][\\x{e0}-\\x{e5}]]", "[a\\x{e9}\\x{e0}-\\x{e5}]"},
+                                                       {"[[^a\\x{e9}]]", "[^a\\x{e9}]"},
+                                                       {"[^[\\p{Lu}[\\x{e9}]]&&[^[^\\x{e0}-\\x{ff}]]]", "[^\\x{e9}]"},
+                                                       {"(?i)[[^[k\\x{e5}]]]", "(?i)[^k\\x{e5}]"},
+                                                       {"(?i)[[\\x{e9}\\h]&&[^k]]", "(?i)[\\x{e9}0-9a-f]"}};
+  for (const auto& [nested, flat] : alike)
+    EXPECT_EQ(fixtures::value_of(ours(fixtures::value_of(Regex::compile(nested)), text)), Oracle(flat).all(text)) << nested;
+}
+
+// The budget counts steps: none may take long, however large the class that it asks.
+TEST(Regex, X_04_large_classes_cost_no_more_than_small_ones) {
+  const auto seconds = [](const std::string& set) {
+    const auto regex = fixtures::value_of(Regex::compile("(?:" + set + "+)+!"));
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "\u00E9";
+    const std::clock_t start = std::clock();  // processor time: other programs do not count
+    const auto got = ours(regex, text);
+    EXPECT_FALSE(got);
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  std::string signs, letters, nested;
+  for (std::uint32_t c = 0; c < 20000; ++c) append_utf8(signs, 0x4E00 + c);
+  for (int i = 0; i < 10000; ++i) letters += "\\p{Lu}";
+  for (int i = 0; i < 4000; ++i) nested += "[^\\p{L}\u00E8]";
+  const double small = std::max(seconds("[\u00E9]"), 5e-3);
+  EXPECT_LT(seconds("[" + signs + "\u00E9]"), 20 * small);
+  EXPECT_LT(seconds("(?i:[" + signs + "\u00E9])"), 20 * small);
+  EXPECT_LT(seconds("[" + letters + "\u00E9]"), 20 * small);
+  EXPECT_LT(seconds("[" + nested + "\u00E9]"), 20 * small);
+}
+
+// Each bracket would ask the next one for every other case of a character: 4^60 questions.
+TEST(Regex, X_04_nested_classes_without_case_are_asked_once) {
+  const auto regex = fixtures::value_of(Regex::compile("(?i)" + std::string(60, '[') + "\u4E00" + std::string(60, ']')));
+  EXPECT_EQ(fixtures::value_of(ours(regex, "k\u212A\u4E00")), (Matches{{4, 7}}));
 }
 
 TEST(Regex, X_01_bad_patterns_are_refused) {

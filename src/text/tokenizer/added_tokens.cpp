@@ -52,6 +52,7 @@ void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const s
                      std::vector<Stretch>& out) {
   const char* const data = text.data();
   std::size_t done = 0;
+  std::size_t white_end = 0;  // of the run stripped last: tokens inside it need not walk it again
   TokenMatcher::Found found;
   for (std::size_t from = 0; matcher.find(text, from, found);) {
     from = found.end;
@@ -71,8 +72,9 @@ void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const s
     while (token.rstrip && end < text.size()) {
       const Decoded d = decode_utf8(data + end, data + text.size());
       if (!is_white_space(d.code_point)) break;
-      end += d.length;
+      end = std::max(end + d.length, white_end);
     }
+    if (token.rstrip) white_end = std::max(white_end, end);
     if (done < begin) out.push_back({done, begin, kNoToken});
     out.push_back({begin, end, token.id});
     done = end;

@@ -212,6 +212,19 @@ TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length)
   }
 }
 
+// Every blank is a token that takes the blanks behind it: the run is walked once, not once for each.
+TEST(Tokenizer, X_04_tokens_that_strip_white_space_take_no_square_of_its_length) {
+  const auto t = value_of(Tokenizer::from_json(tiny_json(added(" ", 300, R"(,"rstrip":true)") + "," + added("<r>", 301, R"(,"rstrip":true)"))));
+  EXPECT_EQ(encode(t, "a  \u3000 \tb c"), (std::vector<std::int32_t>{'a', 300, 300, 300, 'b', 300, 'c'}));
+  EXPECT_EQ(encode(t, "<r> \n<r>\n\n x"), (std::vector<std::int32_t>{301, 300, 301, 300, 'x'}));
+  std::vector<std::int32_t> ids;
+  const double small = seconds_of([&] { ids = encode(t, std::string(8192, ' ')); });
+  EXPECT_EQ(ids, std::vector<std::int32_t>(8192, 300));
+  const double whole = seconds_of([&] { ids = encode(t, std::string(131072, ' ')); });
+  EXPECT_EQ(ids, std::vector<std::int32_t>(131072, 300));
+  EXPECT_LT(whole, 100 * std::max(small, 2e-3));
+}
+
 TEST(Tokenizer, X_04_threads_share_one_tokenizer) {
   static const Corpus corpus;
   std::vector<std::vector<std::int32_t>> first(4);
