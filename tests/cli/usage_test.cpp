@@ -373,7 +373,7 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--batch", "3"}, "--batch"},
       {{"bench", small(), "matrix"}, "matrix"},
       // None at all is not what an absent option means.
-      {{"train", "c.json", "--epochs", "0"}, "0 is no whole number from 1"},
+      {{"train", "c.json", "--epochs", "0"}, "not in range 1 to 1000000"},
       {{"evolve", "e.json", "--generations", "0"}, "0 is no whole number from 1"},
       {{"finetune", small(), "--text", "t.txt", "-o", temp("none"), "--steps", "0"}, "0 is no whole number from 1"},
       {{"finetune", small(), "--text", "t.txt", "-o", temp("none"), "--epochs", "00"}, "00 is no whole number from 1"},
