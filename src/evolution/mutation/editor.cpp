@@ -75,11 +75,11 @@ bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
   return false;
 }
 
-bool Editor::toggle(Layer& layer) {
+bool Editor::toggle(Layer& layer, Layer* parent) {
   layer.common.is_disabled = !layer.common.is_disabled;
-  if (fits(nullptr)) return true;
+  if (fits(parent)) return true;
   layer.common.is_disabled = !layer.common.is_disabled;
-  restore(nullptr);
+  restore(parent);
   return false;
 }
 

@@ -38,7 +38,7 @@ class Editor {
   // The network is prepared after each of these, changed or not; false: the change did not fit and was taken back. A null layer empties a
   // cell.
   bool replace(const LayerPlace& place, LayerPtr layer);
-  bool toggle(Layer& layer);
+  bool toggle(Layer& layer, Layer* parent);
   bool append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child);
   bool remove(Layer& container, std::vector<LayerPtr>& children, std::size_t child);
   // The cell's layer becomes the first branch of `parallel`, which holds a null there.

@@ -62,7 +62,7 @@ class Mutator {
       count(Mutation::Type, made);
       if (made) return {};
     }
-    if (drawn.toggles) count(Mutation::Toggle, editor_.toggle(*editor_.at(place)));
+    if (drawn.toggles) count(Mutation::Toggle, editor_.toggle(*editor_.at(place), place.parent));
     return children(place, in);
   }
 

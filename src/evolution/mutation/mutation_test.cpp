@@ -216,6 +216,16 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
   EXPECT_FALSE(n.cell(1).layer->common.is_disabled);
 }
 
+// A gate that is off would make a network that no file can hold.
+TEST(Mutation, E_22_a_toggle_happens_only_where_the_parent_takes_it) {
+  const std::string filter = R"({"type":"parallel","combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"
+                             R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":4},{"type":"dense","input_height":4,"output_height":4}]})";
+  Network n = read(row_of({filter}));
+  const MutationReport r = changed(n, Shape::of({1, 4}), only(&MutationConfig::layer_toggle_rate));
+  EXPECT_GE(r.skips(Mutation::Toggle), 1u);
+  EXPECT_TRUE(network_from_json(text(n))) << text(n);
+}
+
 TEST(Mutation, E_23_G_85_a_new_connection_is_there_and_changes_the_output) {
   for (const bool widths_differ : {false, true}) {
     Network n = read(row_of({dense(4, widths_differ ? 6 : 4, R"("activation":"tanh")"), dense(widths_differ ? 6 : 4, 4)}));
