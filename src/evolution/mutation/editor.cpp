@@ -76,6 +76,7 @@ bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
 }
 
 bool Editor::toggle(Layer& layer, Layer* parent) {
+  if (parent != nullptr && parent->as_lora() != nullptr) parent = nullptr;  // its build() would attach the adapters once more
   layer.common.is_disabled = !layer.common.is_disabled;
   if (fits(parent)) return true;
   layer.common.is_disabled = !layer.common.is_disabled;

@@ -216,6 +216,15 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
   EXPECT_FALSE(n.cell(1).layer->common.is_disabled);
 }
 
+TEST(Mutation, E_22_a_toggle_inside_a_lora_leaves_its_adapters_alone) {
+  Network n = read(row_of({R"({"type":"lora","rank":2,"base_layer":)" + dense(4, 4) + "}"}));
+  MutationConfig c = only(&MutationConfig::layer_toggle_rate);
+  for (int i = 0; i < 8; ++i) changed(n, Shape::of({1, 4}), c);
+  std::size_t halves = 0;
+  n.visit_weights([&](const std::string&, const Weight& w, const Layer&) { halves += w.role() == WeightRole::Adapter; });
+  EXPECT_EQ(halves, 2u) << text(n);
+}
+
 // A gate that is off would make a network that no file can hold.
 TEST(Mutation, E_22_a_toggle_happens_only_where_the_parent_takes_it) {
   const std::string filter = R"({"type":"parallel","combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"
