@@ -110,11 +110,11 @@ TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were
 }
 
 TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
-  for (const bool tween : {true, false}) {
+  for (const std::string tween : {"chain", "layerwise", "dtp", ""}) {
     TrainerConfig config;
     config.schedule.learning_rate = 0.5;
-    if (tween)
-      config.tween.emplace();
+    if (!tween.empty())
+      config.tween.emplace().mode = tween;
     else
       config.lbfgs_history = 3;
     Learner run({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}}, Shape::of({2, 4}), config);

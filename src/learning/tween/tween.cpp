@@ -204,6 +204,7 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   if (stage_ != Stage::Forward) return fail(Code::InvalidState, "tween: targets follow a forward");
   const FpEnvironment environment;
   stage_ = Stage::None;
+  is_kept_ = false;  // what the step before kept: this one may fail before it keeps its own
   LOOM_TRY(const ConstView gap, output_gap_of(target));
   session_->gradients().clear();
   error_.reset();
