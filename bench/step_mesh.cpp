@@ -77,7 +77,7 @@ class Layers {
     std::size_t i = 0;
     for (const StepCell& cell : network_->step_cells()) {
       arena_.rewind(0);
-      run_forward(*cell.operation, exec, Pass{}, {x_[i].data(), cell.input}, {y_[i].data(), cell.output});
+      run_forward(*cell.operation, Run(exec), {x_[i].data(), cell.input}, {y_[i].data(), cell.output});
       ++i;
     }
   }

@@ -50,7 +50,7 @@ struct Node {
 };
 
 Node node_of(Layer& layer, const std::string& role) {
-  const Link* const link = layer.as_link();
+  const Link* const link = layer_as<Link>(layer);
   const Layer& shown = link != nullptr && link->own() != nullptr ? *link->own() : layer;
   Node node{role + std::string(shown.kind()), {}, {}, layer.common.is_disabled, link, {}};
   const Json settings = layer_to_json(layer);

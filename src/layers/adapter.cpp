@@ -35,8 +35,8 @@ const T* scaled_a(const Exec& exec, const Adapter& adapter, std::size_t cols) {
   return to.as<T>();
 }
 
-Tensor gradient_of(const Pass& pass, const Weight& half, std::size_t rows, std::size_t cols, Element element) {
-  return {pass.gradients == nullptr ? nullptr : pass.gradients->of(half), rows, cols, element};
+Tensor gradient_of(const Run& run, const Weight& half, std::size_t rows, std::size_t cols, Element element) {
+  return {run.gradient(half), rows, cols, element};
 }
 
 }  // namespace
@@ -126,22 +126,22 @@ void adapt(const Exec& exec, ConstTensor x, const Weight& weight, std::size_t pa
   });
 }
 
-void adapt_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block) {
+void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block) {
   each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
-    const ArenaScope scope(exec.arena);
-    const Tensor h = exec.arena.tensor(x.rows, rank, x.element), dh = exec.arena.tensor(x.rows, rank, x.element);
-    const Tensor da = gradient_of(pass, adapter.a, rank, x.cols, x.element), db = gradient_of(pass, adapter.b, dy.cols, rank, x.element);
+    const ArenaScope scope(run.arena());
+    const Tensor h = run.tensor(x.rows, rank, x.element), dh = run.tensor(x.rows, rank, x.element);
+    const Tensor da = gradient_of(run, adapter.a, rank, x.cols, x.element), db = gradient_of(run, adapter.b, dy.cols, rank, x.element);
     with_element(x.element, [&]<class T>() {
-      const T *a = adapter.a.values<T>(exec), *b = adapter.b.values<T>(exec);
+      const T *a = adapter.a.values<T>(run), *b = adapter.b.values<T>(run);
       if (db.data != nullptr) {
-        gemm(exec, Operand::of(x), {a, 1, x.cols}, x.cols, h);
-        scale(exec, h, adapter.scale, h);
-        gemm(exec, Operand::transposed(dy), Operand::of(h), x.rows, db, Into::Add, block);
+        gemm(run, Operand::of(x), {a, 1, x.cols}, x.cols, h);
+        scale(run, h, adapter.scale, h);
+        gemm(run, Operand::transposed(dy), Operand::of(h), x.rows, db, Into::Add, block);
       }
-      gemm(exec, Operand::of(dy), {b, rank, 1}, dy.cols, dh);
-      scale(exec, dh, adapter.scale, dh);
-      if (da.data != nullptr) gemm(exec, Operand::transposed(dh), Operand::of(x), x.rows, da, Into::Add, block);
-      if (dx.data != nullptr) gemm(exec, Operand::of(dh), {a, x.cols, 1}, rank, dx, Into::Add);
+      gemm(run, Operand::of(dy), {b, rank, 1}, dy.cols, dh);
+      scale(run, dh, adapter.scale, dh);
+      if (da.data != nullptr) gemm(run, Operand::transposed(dh), Operand::of(x), x.rows, da, Into::Add, block);
+      if (dx.data != nullptr) gemm(run, Operand::of(dh), {a, x.cols, 1}, rank, dx, Into::Add);
     });
   });
 }
@@ -175,22 +175,22 @@ void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int3
   });
 }
 
-void adapt_rows_backward(const Exec& exec, const Pass& pass, const Weight& table, std::span<const std::int32_t> ids, double factor, ConstTensor dy,
+void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, ConstTensor dy,
                          std::size_t block) {
-  if (pass.gradients == nullptr) return;
+  if (run.gradients == nullptr) return;
   each_enabled(table, [&](const Adapter& adapter, std::size_t rank) {
-    const ArenaScope scope(exec.arena);
-    const Tensor da = gradient_of(pass, adapter.a, rank, dy.cols, dy.element);
-    void* const db = pass.gradients->of(adapter.b);
+    const ArenaScope scope(run.arena());
+    const Tensor da = gradient_of(run, adapter.a, rank, dy.cols, dy.element);
+    void* const db = run.gradients->of(adapter.b);
     with_element(dy.element, [&]<class T>() {
       if (da.data != nullptr) {
-        const Tensor h = rows_of_b<T>(exec, adapter, ids, adapter.scale * factor);
-        gemm(exec, Operand::transposed(h), Operand::of(dy), dy.rows, da, Into::Add, block);
+        const Tensor h = rows_of_b<T>(run, adapter, ids, adapter.scale * factor);
+        gemm(run, Operand::transposed(h), Operand::of(dy), dy.rows, da, Into::Add, block);
       }
       if (db == nullptr) return;
-      const Tensor dh = exec.arena.tensor(dy.rows, rank, dy.element);
-      gemm(exec, Operand::of(dy), {adapter.a.values<T>(exec), 1, dy.cols}, dy.cols, dh);
-      scatter_add_rows(exec, ids, adapter.scale * factor, dh, table.rows(), db);
+      const Tensor dh = run.tensor(dy.rows, rank, dy.element);
+      gemm(run, Operand::of(dy), {adapter.a.values<T>(run), 1, dy.cols}, dy.cols, dh);
+      scatter_add_rows(run, ids, adapter.scale * factor, dh, table.rows(), db);
     });
   });
 }
@@ -211,19 +211,19 @@ const T* adapted_values(const Exec& exec, const Weight& weight) {
 template const float* adapted_values<float>(const Exec&, const Weight&);
 template const double* adapted_values<double>(const Exec&, const Weight&);
 
-void adapter_gradients(const Exec& exec, const Pass& pass, const Weight& weight, ConstTensor dw) {
+void adapter_gradients(const Run& run, const Weight& weight, ConstTensor dw) {
   const std::size_t rows = weight.rows(), cols = weight.cols();
   const Operand d{dw.data, cols, 1};
   each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
-    const ArenaScope scope(exec.arena);
-    const Tensor da = gradient_of(pass, adapter.a, rank, cols, dw.element), db = gradient_of(pass, adapter.b, rows, rank, dw.element);
+    const ArenaScope scope(run.arena());
+    const Tensor da = gradient_of(run, adapter.a, rank, cols, dw.element), db = gradient_of(run, adapter.b, rows, rank, dw.element);
     with_element(dw.element, [&]<class T>() {
-      if (db.data != nullptr) gemm(exec, d, {scaled_a<T>(exec, adapter, cols), 1, cols}, cols, db, Into::Add);
+      if (db.data != nullptr) gemm(run, d, {scaled_a<T>(run, adapter, cols), 1, cols}, cols, db, Into::Add);
       if (da.data == nullptr) return;
-      const Tensor step = exec.arena.tensor(rank, cols, dw.element);
-      gemm(exec, {adapter.b.values<T>(exec), 1, rank}, d, rows, step);
-      scale(exec, step, adapter.scale, step);
-      add(exec, da, step, da);
+      const Tensor step = run.tensor(rank, cols, dw.element);
+      gemm(run, {adapter.b.values<T>(run), 1, rank}, d, rows, step);
+      scale(run, step, adapter.scale, step);
+      add(run, da, step, da);
     });
   });
 }

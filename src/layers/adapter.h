@@ -27,18 +27,18 @@ inline bool is_adapted(const Weight& weight) {
 // y += what the adapters give for x; rows of part `part` of the weight.
 void adapt(const Exec& exec, ConstTensor x, const Weight& weight, std::size_t part, Tensor y);
 // Adds to the gradients of the adapters, in blocks of `block` rows (numerics N-05), and to dx, which may have no data.
-void adapt_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block);
+void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block);
 
 // The same for a table of which rows are taken: y[r] += factor * scale * B[ids[r]] A.
 void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y);
-void adapt_rows_backward(const Exec& exec, const Pass& pass, const Weight& table, std::span<const std::int32_t> ids, double factor, ConstTensor dy,
+void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, ConstTensor dy,
                          std::size_t block);
 
 // W + sum of B (scale A), row-major: the weight's own values where nothing is added, else in the arena.
 template <class T>
 const T* adapted_values(const Exec& exec, const Weight& weight);
 // From the gradient of those values: dB += scale dW A^T, dA += scale B^T dW. Call it once per block of samples.
-void adapter_gradients(const Exec& exec, const Pass& pass, const Weight& weight, ConstTensor dw);
+void adapter_gradients(const Run& run, const Weight& weight, ConstTensor dw);
 
 // f(first, count) for each run of `block` of n items.
 template <class F>

@@ -11,6 +11,7 @@
 #include "layers/dropout/dropout.h"
 #include "layers/embedding/embedding.h"
 #include "layers/groupnorm/groupnorm.h"
+#include "layers/instancenorm/instancenorm.h"
 #include "layers/kmeans/kmeans.h"
 #include "layers/layernorm/layernorm.h"
 #include "layers/lora/lora.h"
@@ -31,57 +32,54 @@
 namespace loom {
 namespace {
 
-template <class L, auto... Settings>
-LayerPtr make() {
-  return std::make_unique<L>(Settings...);
-}
-
-constexpr std::array kKinds = {
-    LayerKind{0, "dense", "linear", make<Dense>},
-    LayerKind{1, "mha", "attention|multiheadattention", make<Mha>},
-    LayerKind{2, "swiglu", "gatedmlp", make<Swiglu>},
-    LayerKind{3, "rmsnorm", "", make<RmsNorm>},
-    LayerKind{4, "cnn1", "conv1d", make<Conv, std::size_t{1}, false>},
-    LayerKind{5, "cnn2", "conv2d", make<Conv, std::size_t{2}, false>},
-    LayerKind{6, "cnn3", "conv3d", make<Conv, std::size_t{3}, false>},
-    LayerKind{7, "rnn", "", make<Recurrent, RecurrentKind::Rnn>},
-    LayerKind{8, "lstm", "", make<Recurrent, RecurrentKind::Lstm>},
-    LayerKind{9, "layernorm", "", make<LayerNorm>},
-    LayerKind{10, "convtransposed1", "convtransposed1d|convtranspose1d", make<Conv, std::size_t{1}, true>},
-    LayerKind{11, "convtransposed2", "convtransposed2d|convtranspose2d", make<Conv, std::size_t{2}, true>},
-    LayerKind{12, "convtransposed3", "convtransposed3d|convtranspose3d", make<Conv, std::size_t{3}, true>},
-    LayerKind{13, "embedding", "", make<Embedding>},
-    LayerKind{14, "kmeans", "", make<Kmeans>},
-    LayerKind{15, "softmax", "", make<Softmax>},
-    LayerKind{16, "parallel", "", make<Parallel>},
-    LayerKind{17, "sequential", "", make<Sequential>},
-    LayerKind{18, "residual", "", make<Residual>},
-    LayerKind{19, "metacognition", "meta", make<Metacognition>},
-    LayerKind{20, "gru", "", make<Recurrent, RecurrentKind::Gru>},
-    LayerKind{21, "maxpool", "", make<Pool, false>},
-    LayerKind{22, "avgpool", "", make<Pool, true>},
-    LayerKind{23, "dropout", "", make<Dropout>},
-    LayerKind{24, "lora", "", make<Lora>},
-    LayerKind{25, "batchnorm", "", make<BatchNorm>},
-    LayerKind{26, "groupnorm", "", make<GroupNorm>},
-    LayerKind{27, "reshape", "flatten", make<Reshape>},
-    LayerKind{28, "activation", "", make<ActivationLayer>},
-    LayerKind{29, "position_embedding", "positionembedding", make<PositionEmbedding>},
-    LayerKind{30, "permute", "transpose", make<Permute>},
+// In the order of their ids.
+constexpr const LayerKind* kKinds[] = {
+    &Dense::kKind,
+    &Mha::kKind,
+    &Swiglu::kKind,
+    &RmsNorm::kKind,
+    &Conv::kKinds[0],
+    &Conv::kKinds[1],
+    &Conv::kKinds[2],
+    &Recurrent::kKinds[0],
+    &Recurrent::kKinds[1],
+    &LayerNorm::kKind,
+    &Conv::kKinds[3],
+    &Conv::kKinds[4],
+    &Conv::kKinds[5],
+    &Embedding::kKind,
+    &Kmeans::kKind,
+    &Softmax::kKind,
+    &Parallel::kKind,
+    &Sequential::kKind,
+    &Residual::kKind,
+    &Metacognition::kKind,
+    &Recurrent::kKinds[2],
+    &Pool::kKinds[0],
+    &Pool::kKinds[1],
+    &Dropout::kKind,
+    &Lora::kKind,
+    &BatchNorm::kKind,
+    &GroupNorm::kKind,
+    &Reshape::kKind,
+    &ActivationLayer::kKind,
+    &PositionEmbedding::kKind,
+    &Permute::kKind,
+    &InstanceNorm::kKind,
 };
 
 }  // namespace
 
-std::span<const LayerKind> layer_kinds() { return kKinds; }
+std::span<const LayerKind* const> layer_kinds() { return kKinds; }
 
 Result<const LayerKind*> layer_kind(std::string_view name) {
   const std::string wanted = folded_name(name);
   std::vector<std::string_view> known;
-  for (const LayerKind& kind : kKinds) {
-    known.push_back(kind.name);
-    if (kind.name == wanted) return &kind;
-    for (const std::string_view alias : split_names(kind.aliases))
-      if (alias == wanted) return &kind;
+  for (const LayerKind* kind : kKinds) {
+    known.push_back(kind->name);
+    if (kind->name == wanted) return kind;
+    for (const std::string_view alias : split_names(kind->aliases))
+      if (alias == wanted) return kind;
   }
   return fail(Code::UnknownName, "layer type \"{}\" is unknown; nearest: {}", printable(name), nearest_names(wanted, known));
 }

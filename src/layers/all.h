@@ -1,5 +1,5 @@
 #pragma once
-// Every layer kind. To add one: its folder, one line in all.cpp.
+// Every layer kind. To add one: its folder, whose row (layers/kind.h) says all there is to know, and one line in all.cpp.
 
 #include <span>
 
@@ -7,13 +7,7 @@
 
 namespace loom {
 
-struct LayerKind {
-  int id;                          // of the legacy C ABI (engine L-01); files store names
-  std::string_view name, aliases;  // aliases separated by '|'
-  LayerPtr (*make)();              // with the default settings
-};
-
-std::span<const LayerKind> layer_kinds();
+std::span<const LayerKind* const> layer_kinds();
 // Case-insensitive, '_' and '-' ignored (engine J-20). UnknownName with the nearest names.
 Result<const LayerKind*> layer_kind(std::string_view name);
 

@@ -18,12 +18,12 @@ inline Result<Shape> check_channels(std::string_view kind, const Shape& input, s
 }
 
 // Adds to the gradients of gamma and beta of a norm by channel, in blocks of 16 samples (numerics N-05).
-inline void add_gain_gradients(const Exec& exec, const Pass& pass, const ChannelShape& s, ConstTensor dy, ConstTensor xh, const Weight& gamma,
+inline void add_gain_gradients(const Run& run, const ChannelShape& s, ConstTensor dy, ConstTensor xh, const Weight& gamma,
                                const Weight& beta, std::size_t block) {
-  if (pass.gradients == nullptr) return;
-  if (void* dgamma = pass.gradients->of(gamma)) add_channel_sums(exec, s, dy, &xh, block, dgamma);
+  if (run.gradients == nullptr) return;
+  if (void* dgamma = run.gradients->of(gamma)) add_channel_sums(run, s, dy, &xh, block, dgamma);
   if (beta.declared())
-    if (void* dbeta = pass.gradients->of(beta)) add_channel_sums(exec, s, dy, nullptr, block, dbeta);
+    if (void* dbeta = run.gradients->of(beta)) add_channel_sums(run, s, dy, nullptr, block, dbeta);
 }
 
 }  // namespace loom

@@ -1,81 +1,10 @@
 #include "layers/layer.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/checked.h"
 #include "layers/tween.h"
 
 namespace loom {
-
-Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Element element) {
-  return create_shared(elements, std::vector<std::size_t>(elements.size()), element);
-}
-
-Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element) {
-  Gradients g;
-  g.element_ = element;
-  std::size_t bytes = 0, most = 0;
-  std::vector<std::size_t> offsets;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    if (i > 0 && groups[i] != groups[i - 1]) bytes = 0;
-    offsets.push_back(bytes);
-    LOOM_TRY(const std::size_t size, checked_mul(elements[i], bytes_of(element)));
-    g.slots_.push_back({nullptr, size, false});
-    LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
-    most = std::max(most, bytes);
-  }
-  LOOM_TRY(g.memory_, Buffer::create(most));
-  for (std::size_t i = 0; i < offsets.size(); ++i) g.slots_[i].data = g.memory_.data() + offsets[i];
-  return g;
-}
-
-void* Gradients::of(const Weight& weight) const {
-  if (slots_.empty() || weight.is_frozen()) return nullptr;
-  Slot& slot = slots_[weight.slot()];
-  if (slot.fresh && slot.bytes != 0) std::memset(slot.data, 0, slot.bytes);
-  slot.fresh = false;
-  return slot.data;
-}
-
-Gradients::Target Gradients::target(const Exec& exec, const Weight& weight) const {
-  if (slots_.empty() || weight.is_frozen()) return {nullptr, false};
-  Slot& slot = slots_[weight.slot()];
-  const Target target{slot.data, slot.fresh};
-  if (!exec.rehearsal()) slot.fresh = false;
-  return target;
-}
-
-void Gradients::clear() {
-  for (Slot& slot : slots_) slot.fresh = true;
-}
-
-void Gradients::clear(const Weight& weight) {
-  if (!slots_.empty()) slots_[weight.slot()].fresh = true;
-}
-
-void* Statistics::put(const Weight& weight) {
-  for (Entry& e : entries_)
-    if (e.weight == &weight) {
-      e.written = true;
-      return e.memory.data();
-    }
-  return entries_.emplace_back(Entry{&weight, std::vector<double>(weight.elements()), true}).memory.data();
-}
-
-const void* Statistics::latest(const Weight& weight) const {
-  const auto found = std::ranges::find_if(entries_, [&](const Entry& e) { return e.weight == &weight && e.written; });
-  return found == entries_.end() ? nullptr : found->memory.data();
-}
-
-void Statistics::visit(const std::function<void(const Weight&, const void*)>& visit) const {
-  for (const Entry& e : entries_)
-    if (e.written) visit(*e.weight, e.memory.data());
-}
-
-void Statistics::clear() {
-  for (Entry& e : entries_) e.written = false;
-}
 
 void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
   visit_weights([&](Weight& w) {
@@ -84,21 +13,26 @@ void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
   });
 }
 
-void run_forward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& x, const View& y) {
-  if (pass.batches && exec.rehearsal() && x.shape.rank() <= layer.sample_rank()) {
-    exec.status = Error{Code::ShapeMismatch, fmt::format("{}: a batch {} whose samples have {} axes, one needs {}; a reshape layer before it adds what is missing",
-                                                         layer.kind(), x.shape.text(), x.shape.rank() - std::min<std::size_t>(1, x.shape.rank()), layer.sample_rank())};
-    return;
+void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y) {
+  if (run.batches && run.rehearsal() && x.shape.rank() <= layer.sample_rank()) {
+    return run.fail({Code::ShapeMismatch, fmt::format("{}: a batch {} whose samples have {} axes, one needs {}; a reshape layer before it adds what is missing",
+                                                      layer.kind(), x.shape.text(), x.shape.rank() - std::min<std::size_t>(1, x.shape.rank()), layer.sample_rank())});
   }
-  layer.forward(exec, pass, x, y);
-  if (pass.watch != nullptr && !exec.rehearsal() && !exec.status) pass.watch->after_forward(layer, x, y);
+  layer.forward(run, x, y);
+  if (run.watch != nullptr && !run.rehearsal() && !run.exec.status) run.watch->after_forward(layer, x, y);
 }
 
-void run_backward(const Layer& layer, const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) {
-  layer.backward(exec, pass, dy, dx);
-  if (pass.targets != nullptr && dx.data != nullptr && !exec.status) pass.targets->replace(exec, layer, dy, dx);
-  if (pass.tween != nullptr && pass.tween->activation_clamp > 0 && dx.data != nullptr) clamp(exec, pass.tween->activation_clamp, dx);
-  if (pass.watch != nullptr && !exec.rehearsal() && !exec.status) pass.watch->after_backward(layer, dy, dx);
+void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) {
+  rules == nullptr ? layer.backward(run, dy, dx) : layer.target(run, *rules, dy, dx);
+  if (run.targets != nullptr && dx.data != nullptr && !run.exec.status) run.targets->replace(run, layer, dy, dx);
+  if (rules != nullptr && rules->activation_clamp > 0 && dx.data != nullptr) clamp(run, rules->activation_clamp, dx);
+  if (run.watch == nullptr || run.rehearsal() || run.exec.status) return;
+  rules == nullptr ? run.watch->after_backward(layer, dy, dx) : run.watch->after_target(layer, dy, dx, rules->rate);
+}
+
+StateSlots StateSlots::from(std::size_t first, std::size_t sequences) const {
+  const auto rest = [](auto span, std::size_t count) { return span.subspan(std::min(count, span.size())); };
+  return {rest(rope_tables, first), rest(caches, first * sequences), rest(recurrent, first), rest(metas, first)};
 }
 
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {

@@ -40,29 +40,45 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
   for (const LinearJob& job : jobs) adapt(exec, x, *job.weight, job.part, job.y);
 }
 
-void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
-                     std::size_t block, bool add_to_dx, const ConstTensor* y) {
-  if (pass.gradients != nullptr) {
-    if (const auto [dw, fresh] = pass.gradients->target(exec, weight); dw != nullptr)
-      gemm(exec, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, fresh ? Into::Store : Into::Add,
-           block);
-    if (bias.declared())
-      if (void* db = pass.gradients->of(bias)) add_column_sums(exec, dy, block, db);
-  }
+namespace {
+
+void add_products(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, std::size_t block) {
+  if (run.gradients == nullptr) return;
+  if (const auto [dw, fresh] = run.gradients->target(run, weight); dw != nullptr)
+    gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, fresh ? Into::Store : Into::Add, block);
+  if (bias.declared())
+    if (void* db = run.gradients->of(bias)) add_column_sums(run, dy, block, db);
+}
+
+void take_back(const Exec& exec, const Weight& weight, ConstTensor dy, Tensor dx, bool add_to_dx) {
+  with_element(dx.element, [&]<class T>() {
+    gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
+  });
+}
+
+}  // namespace
+
+void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx, std::size_t block, bool add_to_dx) {
+  add_products(run, x, weight, bias, dy, block);
   if (dx.data != nullptr) {
-    const ArenaScope scope(exec.arena);
-    ConstTensor down = dy;
-    if (pass.tween != nullptr && pass.tween->averages) {
-      const Tensor target = exec.arena.tensor(dy.rows, dy.cols, dy.element);
-      if (y == nullptr) linear(exec, x, weight, bias, target);
-      add(exec, y != nullptr ? *y : ConstTensor(target), dy, target);
-      down = target;
-    }
-    with_element(dx.element, [&]<class T>() {
-      gemm(exec, Operand::of(down), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
-    });
+    const ArenaScope scope(run.arena());
+    take_back(run, weight, dy, dx, add_to_dx);
   }
-  adapt_backward(exec, pass, x, weight, dy, dx, block);
+  adapt_backward(run, x, weight, dy, dx, block);
+}
+
+void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor e, Tensor d,
+                   std::size_t block, bool add_to_d, const ConstTensor* y) {
+  if (d.data == nullptr || !rules.averages) return linear_backward(run, x, weight, bias, e, d, block, add_to_d);
+  add_products(run, x, weight, bias, e, block);
+  {
+    const ArenaScope scope(run.arena());
+    const Tensor target = run.tensor(e.rows, e.cols, e.element);
+    if (y == nullptr) linear(run, x, weight, bias, target);
+    add(run, y != nullptr ? *y : ConstTensor(target), e, target);
+    take_back(run, weight, target, d, add_to_d);
+  }
+  adapt_backward(run, x, weight, e, d, block);
 }
 
 }  // namespace loom

@@ -28,8 +28,9 @@ inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const 
 }
 
 // dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W, its adapters and b, in blocks of `block` rows (numerics N-05).
-// With Pass::tween the caller closes dx (layers/tween.h) after the last product; `y`, or W x + b, is what averaged targets count from.
-void linear_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
-                     std::size_t block, bool add_to_dx = false, const ConstTensor* y = nullptr);
+void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx, std::size_t block, bool add_to_dx = false);
+// The same for gaps; the caller closes d (layers/tween.h) after the last product. `y`, or W x + b, is what averaged targets count from.
+void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor e, Tensor d,
+                   std::size_t block, bool add_to_d = false, const ConstTensor* y = nullptr);
 
 }  // namespace loom

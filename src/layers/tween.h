@@ -1,7 +1,7 @@
 #pragma once
-// Target propagation inside layers (engine 7.3; docs/tween.md). Gaps travel like gradients: with Pass::tween a backward pass is given
-// e = target of y - y, writes d = target of x - x, and leaves in Gradients the sums whose means, times tween_factor() and a rate, move the
-// weights. No derivative is taken; the rules of the kinds stand in engine 3.
+// Target propagation inside layers (engine 7.3; docs/tween.md). Gaps travel like gradients: Layer::target() is given e = target of y - y,
+// writes d = target of x - x, and leaves in Gradients the sums whose means, times tween_factor() and a rate, move the weights. No
+// derivative is taken; the rules of the kinds stand in engine 3.
 
 #include "layers/layer.h"
 #include "ops/gap/gap.h"
@@ -15,25 +15,25 @@ struct TweenRules {
   bool averages = false;           // estimate "average"
   double weight_threshold = 0.01;  // weak paths give no signal (W-22)
   double activation_clamp = 0;     // of every gap on its way down; 0: none
-  double* branch_rate = nullptr;   // the mean gate weights of the branches that the layer at hand stands in
+  double rate = 1;                 // the mean gate weights of the branches that the layer at hand stands in
 };
 
-// dx = dy * fn'(pre), or the gap before the activation. dx may be dy.
-void through_activation(const Exec& exec, const Pass& pass, const ActivationFn& fn, const ConstView& pre, ConstTensor dy, Tensor dx);
+// d = the gap before the activation. d may be e.
+void target_before_activation(const Exec& exec, const TweenRules& rules, const ActivationFn& fn, const ConstView& pre, ConstTensor e, Tensor d);
 
-// After the products with these matrices, which stand one below the other, have been added up in dx: weak paths, target_scale, estimate.
-// Nothing without Pass::tween, or when dx has no data.
-void close_targets(const Exec& exec, const Pass& pass, std::span<const Weight* const> weights, ConstTensor x, Tensor dx);
-inline void close_targets(const Exec& exec, const Pass& pass, const Weight& weight, ConstTensor x, Tensor dx) {
-  close_targets(exec, pass, std::array{&weight}, x, dx);
+// After the products with these matrices, which stand one below the other, have been added up in d: weak paths, target_scale, estimate.
+// Nothing when d has no data.
+void close_targets(const Exec& exec, const TweenRules& rules, std::span<const Weight* const> weights, ConstTensor x, Tensor d);
+inline void close_targets(const Exec& exec, const TweenRules& rules, const Weight& weight, ConstTensor x, Tensor d) {
+  close_targets(exec, rules, std::array{&weight}, x, d);
 }
-// The same where the sums [dx.cols] are at hand.
-void close_targets(const Exec& exec, const TweenRules& rules, const void* sums, ConstTensor x, Tensor dx);
+// The same where the sums [d.cols] are at hand.
+void close_targets(const Exec& exec, const TweenRules& rules, const void* sums, ConstTensor x, Tensor d);
 
-// Of the gaps that `consumers` of one tensor ask of it, summed: their mean with Pass::tween (W-31), else the sum as it is.
-ConstView mean_target(const Exec& exec, const Pass& pass, const ConstView& sum, std::size_t consumers);
-// dx = the gap before a norm, in place of its gradient; nothing without Pass::tween, or when dx has no data.
-void target_before_norm(const Exec& exec, const Pass& pass, NormGap norm, ConstTensor x, const void* gamma, ConstTensor dy, Tensor dx);
+// Of the gaps that `consumers` of one tensor ask of it, summed: their mean (W-31); the sum as it is without rules, when they are gradients.
+ConstView mean_target(const Run& run, const TweenRules* rules, const ConstView& sum, std::size_t consumers);
+// d = the gap before a norm; nothing when d has no data.
+void target_before_norm(const Exec& exec, const TweenRules& rules, NormGap norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor d);
 // Factor of gains and shifts (engine L-93).
 inline constexpr double kNormFactor = 0.01;
 

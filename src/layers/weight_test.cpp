@@ -234,7 +234,7 @@ TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {
   const Exec exec{*pool, *kernels_for(best_isa()).value(), arena, nullptr};
   const auto gradient = [&](const Weight& w) {
     std::vector<float> dx(kRows * kIn);
-    linear_backward(exec, Pass{}, ConstTensor{x.data(), kRows, kIn}, w, Weight(), ConstTensor{dy.data(), kRows, kOut}, Tensor{dx.data(), kRows, kIn}, 16);
+    linear_backward(loom::Run(exec), ConstTensor{x.data(), kRows, kIn}, w, Weight(), ConstTensor{dy.data(), kRows, kOut}, Tensor{dx.data(), kRows, kIn}, 16);
     return dx;
   };
   for (std::size_t t = 0; t < kNumTypes; ++t) {

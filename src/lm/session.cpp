@@ -63,7 +63,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 
   LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
   LOOM_TRY(s->logits_, Buffer::create(logits));
-  s->pass_caches_.reserve(s->slots_ * options.sequences);
+  s->caches_of_call_.reserve(s->slots_ * options.sequences);
   s->positions_.reserve(s->chunk_rows_);
   s->runs_.reserve(options.sequences);
   s->ids_.reserve(s->chunk_rows_);
@@ -111,7 +111,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
   const Network& net = model_->network;
   arena_.rewind(0);
   positions_.clear();
-  pass_caches_.clear();
+  caches_of_call_.clear();
   std::size_t last = 0;
   for (const SequenceRows& run : runs) {
     for (std::size_t i = 0; i < run.count; ++i) positions_.push_back(static_cast<std::uint32_t>(run.position + i));
@@ -119,7 +119,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
   }
   for (std::size_t slot = 0; slot < slots_; ++slot)
     for (const SequenceRows& run : runs) {
-      pass_caches_.push_back(&cache(slot, run.sequence));
+      caches_of_call_.push_back(&cache(slot, run.sequence));
       if (arena_.measures()) continue;
       written_[run.sequence] = std::max(written_[run.sequence], run.position + run.count);
       std::size_t& held = held_from(slot, run.sequence);
@@ -129,10 +129,11 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     for (RopeTable& rope : ropes_) rope.fill(last);
 
   const Exec exec{*pool_, *kernels_, arena_, &cancel_, activations_};
-  Pass pass;
-  pass.ids = ids, pass.runs = runs, pass.positions = positions_, pass.rope_tables = rope_of_slot_, pass.caches = pass_caches_;
+  Run run(exec);
+  run.inputs.ids = ids, run.inputs.sequences = runs, run.inputs.positions = positions_;
+  run.states.rope_tables = rope_of_slot_, run.states.caches = caches_of_call_;
   const std::size_t blocks_end = model_->blocks_end();
-  const ConstTensor hidden = net.forward(exec, pass, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
+  const ConstTensor hidden = net.forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   if (exec.status) return tl::make_unexpected(*exec.status);
   if (want.empty()) return {};
   for (std::size_t begin = 0; begin < want.size(); begin += kHeadRows) {
@@ -140,7 +141,7 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     const std::size_t rows = std::min(kHeadRows, want.size() - begin);
     const Tensor wanted = arena_.tensor(rows, hidden.cols);
     exec.run(rows, [&](std::size_t i) { std::memcpy(wanted.row(i), hidden.row(want[begin + i]), hidden.cols * sizeof(float)); });
-    const ConstTensor out = net.forward(exec, pass, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
+    const ConstTensor out = net.forward(run, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
     if (exec.status) return tl::make_unexpected(*exec.status);
     exec.run(1, [&](std::size_t) { std::memcpy(logits + begin * out.cols, out.data, rows * out.cols * sizeof(float)); });
   }

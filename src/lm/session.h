@@ -92,7 +92,7 @@ class Session {
   std::vector<std::size_t> written_;              // [sequence]: behind the last position that a cache holds
   Buffer logits_;
   // Filled per sweep, reserved at create().
-  std::vector<KvCache*> pass_caches_;
+  std::vector<KvCache*> caches_of_call_;
   std::vector<std::uint32_t> positions_;
   std::vector<SequenceRows> runs_;
   std::vector<std::int32_t> ids_;

@@ -35,7 +35,7 @@ class Loss {
         if (const double t = data_.targets[i]; !(t >= 0 && t < static_cast<double>(cols_)) || t != std::floor(t))
           return fail(Code::IndexOutOfRange, "target {} is {}, expected a class from 0 to {}", i, t, cols_ - 1);
       for (std::size_t i = 0; i < network_.num_cells(); ++i)
-        if (network_.cell(i).runs()) probabilities_ = network_.cell(i).layer->last_operation().kind() == "softmax";
+        if (network_.cell(i).runs()) probabilities_ = network_.cell(i).layer->last_operation().kind_row().gives_distribution;
     } else {
       return fail(Code::ShapeMismatch, "{} targets beside {} outputs in rows of {}: expected as many, or one class per row", data_.targets.size(),
                   y.size(), cols_);

@@ -3,6 +3,7 @@
 #include "layers/adapter.h"
 #include "layers/all.h"
 #include "layers/link/link.h"
+#include "layers/lora/lora.h"
 
 namespace loom {
 namespace {
@@ -103,17 +104,9 @@ class Copier final : public FieldVisitor {
   std::size_t at_ = 0;
 };
 
-// Kinds by their own name; no folding, no aliases.
-LayerPtr fresh(const Layer& layer) {
-  for (const LayerKind& kind : layer_kinds())
-    if (kind.name == layer.kind()) return kind.make();
-  return nullptr;
-}
-
 // Settings alone; children come with their values.
 Result<LayerPtr> settings_of(const Layer& layer, bool keep_ties, const std::function<void(Layer&)>& edit) {
-  LayerPtr made = layer.as_link() != nullptr ? std::make_unique<Link>() : fresh(layer);
-  if (made == nullptr) return fail(Code::InvalidState, "clone: \"{}\" is no kind of layer", layer.kind());
+  LayerPtr made = layer.kind_row().make();
   Settings settings;
   const_cast<Layer&>(layer).fields(settings);
   Copier copier(settings.entries, keep_ties);
@@ -121,7 +114,7 @@ Result<LayerPtr> settings_of(const Layer& layer, bool keep_ties, const std::func
   if (copier.error) return tl::make_unexpected(*std::move(copier.error));
   made->common = layer.common;
   if (edit) edit(*made);
-  if (const Link* link = layer.as_link()) {
+  if (const Link* link = layer_as<Link>(layer)) {
     if (link->own() == nullptr) return made;
     LOOM_TRY(LayerPtr own, copy_of(*link->own(), keep_ties, nullptr));
     static_cast<Link&>(*made).set_own(std::move(own));
@@ -151,7 +144,7 @@ Result<void> copy_values(const Layer& from, Layer& to, bool keep_ties) {
 Result<LayerPtr> copy_of(const Layer& layer, bool keep_ties, const std::function<void(Layer&)>& edit) {
   LOOM_TRY(LayerPtr made, settings_of(layer, keep_ties, edit));
   // A layer around others may have given their weights adapters: all values once more, in the order of the tree.
-  if (made->as_lora() != nullptr) {
+  if (layer_as<Lora>(*made) != nullptr) {
     std::vector<Layer*> mine;
     visit_layers("", *made, [&](const std::string&, Layer& l) { mine.push_back(&l); });
     std::size_t next = 0;
@@ -217,7 +210,7 @@ Result<Network> clone_network(const Network& network) {
 }
 
 void visit_child_places(Layer& layer, const std::function<void(const std::string&, LayerPtr&)>& visit) {
-  if (layer.as_link() != nullptr) return;
+  if (layer_as<Link>(layer) != nullptr) return;
   Places places;
   layer.fields(places);
   for (const auto& [key, children] : places.lists)
@@ -226,7 +219,7 @@ void visit_child_places(Layer& layer, const std::function<void(const std::string
 }
 
 std::vector<LayerPtr>* child_list(Layer& layer, std::string_view key) {
-  if (layer.as_link() != nullptr) return nullptr;
+  if (layer_as<Link>(layer) != nullptr) return nullptr;
   Places places;
   layer.fields(places);
   for (const auto& [name, children] : places.lists)
@@ -235,7 +228,7 @@ std::vector<LayerPtr>* child_list(Layer& layer, std::string_view key) {
 }
 
 Activation* activation_setting(Layer& layer) {
-  if (layer.as_link() != nullptr) return nullptr;
+  if (layer_as<Link>(layer) != nullptr) return nullptr;
   Places places;
   layer.fields(places);
   return places.activation;

@@ -68,6 +68,7 @@ const std::vector<GoldenLayer>& cases() {
       {"rmsnorm", R"({"type":"rmsnorm","input_height":37})", {18, 37}},
       {"layernorm", R"({"type":"layernorm","input_height":37})", {18, 37}},
       {"groupnorm", R"({"type":"groupnorm","input_height":38,"num_groups":2})", {18, 38, 3, 2}},
+      {"instancenorm", R"({"type":"instancenorm","input_height":37,"affine":true})", {18, 37, 3, 2}},
       {"batchnorm", R"({"type":"batchnorm","input_height":37})", {70, 37}},
       {"batchnorm2", R"({"type":"batchnorm","input_height":5})", {67, 5, 3, 7}},
       {"maxpool", R"({"type":"maxpool","kernel_size":9,"stride":[3,2],"padding":[4,3],"ceil_mode":true})", {2, 3, 17, 14}, false},

@@ -55,7 +55,7 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
   for (const Network* network : networks) {
     LOOM_TRY(const Layer* layer, first_cell(*network));
     LOOM_TRY(LayerPtr copy, copy_of(*layer));
-    if (Parallel* parallel = Parallel::of(*copy)) {
+    if (Parallel* parallel = layer_as<Parallel>(*copy)) {
       for (LayerPtr& branch : parallel->take_branches()) parts.push_back(std::move(branch));
     } else {
       parts.push_back(std::move(copy));
@@ -63,7 +63,7 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
   }
   LOOM_TRY(LayerPtr container,
            layer_from_json(Json{{"type", "parallel"}, {"combine_mode", std::string(combine_mode)}, {"parallel_branches", Json::array()}}));
-  const ParallelConfig config = Parallel::of(*container)->config();
+  const ParallelConfig config = layer_as<Parallel>(*container)->config();
   LOOM_TRY(Network grafted, Network::create({1, 1, 1, share ? parts.size() + 1 : 1}));
   if (!networks.empty()) {
     LOOM_TRY(grafted.settings, shared_settings(networks));

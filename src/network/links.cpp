@@ -41,10 +41,10 @@ Result<std::size_t> Network::final_target(const std::string& place, const std::a
   const auto at_address = [&](const std::array<std::size_t, 4>& a) { return index_of({a[0], a[1], a[2], a[3]}); };
   std::vector<std::size_t> way;
   auto to = at_address(address);
-  for (; to; to = at_address(cells_[*to].layer->as_link()->address())) {
+  for (; to; to = at_address(layer_as<Link>(*cells_[*to].layer)->address())) {
     const Layer* layer = cells_[*to].layer.get();
     if (layer == nullptr) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*to));
-    const Link* next = layer->as_link();
+    const Link* next = layer_as<Link>(*layer);
     if (next == nullptr || feeds(*next)) break;
     const auto [entry, is_new] = known.try_emplace(*to, kOnTheWay);
     if (!is_new && entry->second == kOnTheWay) {
@@ -73,7 +73,7 @@ Result<std::size_t> Network::skip_target(const std::string& place, const std::ar
 
 Result<std::size_t> Network::source_cell(const Layer& layer, const CellSource& source, std::size_t from, const std::string& place,
                                          std::map<std::size_t, std::size_t>& known) const {
-  LOOM_TRY(const std::size_t cell, layer.as_link() != nullptr ? final_target(place, source.address, known) : skip_target(place, source.address));
+  LOOM_TRY(const std::size_t cell, layer_as<Link>(layer) != nullptr ? final_target(place, source.address, known) : skip_target(place, source.address));
   if (cell >= from && sweep_ == Sweep::Plain)
     return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place,
                 place_text(cell), place_text(from));
@@ -92,10 +92,10 @@ Result<void> Network::resolve_links() {
     if (!cells_[i].layer) continue;
     visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
       if (error) return;
-      Link* link = layer.as_link();
+      Link* link = layer_as<Link>(layer);
       const bool is_cell = link != nullptr && cells_[i].layer.get() == link;
       CellSource* source = link != nullptr && (is_cell ? feeds(*link) : link->feeds()) ? &link->source() : nullptr;
-      if (Residual* residual = layer.as_residual()) source = residual->cell();
+      if (Residual* residual = layer_as<Residual>(layer)) source = residual->cell();
       if (link != nullptr) links_.push_back(link);
       if (source != nullptr) {
         if (link != nullptr && !is_cell) {
@@ -131,7 +131,7 @@ Result<void> Network::resolve_links() {
   LOOM_TRY_VOID(check_shared_skips(uses, order, latest_skip));
   for (const LinkUse& use : uses) {
     Layer* operation = cells_[use.to].layer.get();
-    const Link* feed = operation->as_link();
+    const Link* feed = layer_as<Link>(*operation);
     use.link->resolve(feed != nullptr ? feed->own() : operation);
   }
   count_source_uses();
@@ -145,8 +145,8 @@ void Network::count_source_uses() {
   for (const Cell& cell : cells_) {
     if (!cell.runs()) continue;
     visit_running(*cell.layer, [&](Layer& layer) {
-      const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
-      if (const Link* link = layer.as_link(); link != nullptr && link->source().prepared) source = &link->source();
+      const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr;
+      if (const Link* link = layer_as<Link>(layer); link != nullptr && link->source().prepared) source = &link->source();
       if (source != nullptr) ++source_uses_[source->slot];
     });
   }

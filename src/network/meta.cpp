@@ -4,7 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "layers/dense/dense.h"
 #include "layers/adapter.h"
+#include "layers/lora/lora.h"
+#include "layers/metacognition/metacognition.h"
 #include "network/spec.h"
 
 namespace loom {
@@ -31,7 +34,7 @@ Result<Target> target_of(const Network& network, const MetaRule& rule, Metacogni
   LOOM_TRY(const std::size_t index, network.index_of({0, 0, static_cast<std::size_t>(rule.param), 0}));
   Layer* layer = network.cell(index).layer.get();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
-  Target t{layer->as_metacognition(), index, Network::path(index), as.input_of(network, index), network.shape_after(index)};
+  Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(network, index), network.shape_after(index)};
   if (t.holder != nullptr) t.place += ".meta_observed_layer";
   return t;
 }
@@ -73,7 +76,7 @@ Result<void> morph_by_number(Layer& layer, double param) {
 }
 
 Result<void> reset_dense(Layer& layer) {
-  if (layer.kind() != "dense") return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
+  if (layer_as<Dense>(layer) == nullptr) return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
   std::optional<Error> error;
   layer.visit_weights([&](Weight& w) {
     std::vector<float> values(w.elements());
@@ -99,7 +102,7 @@ bool is_adapted(const Network& network, const Target& target) {
   if (target.holder == nullptr) return false;
   bool found = false;
   visit_layers("", *network.cell(target.cell).layer, [&](const std::string&, Layer& layer) {
-    if (layer.as_lora() != nullptr) visit_layers("", layer, [&](const std::string&, Layer& inner) { found |= inner.as_metacognition() == target.holder; });
+    if (layer_as<Lora>(layer) != nullptr) visit_layers("", layer, [&](const std::string&, Layer& inner) { found |= layer_as<Metacognition>(inner) == target.holder; });
   });
   return found;
 }
@@ -143,7 +146,7 @@ void take_wishes(const Network& network, std::span<MetaState> metas, std::vector
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (!network.cell(i).layer) continue;
     visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
-      Metacognition* const meta = layer.as_metacognition();
+      Metacognition* const meta = layer_as<Metacognition>(layer);
       if (meta == nullptr) return;
       for (MetaState& state : metas) {  // each link that shares the layer has one of its own
         if (!state.planned || state.site != meta->site) continue;

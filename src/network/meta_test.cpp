@@ -1,5 +1,6 @@
 // The metacognition kind: figures, rules, what they do to a network, and hostile settings. Gradients: gradients_test.cpp.
 
+#include "layers/metacognition/metacognition.h"
 #include "network/meta.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ struct Watched {
     EXPECT_TRUE(events) << (events ? "" : events.error().message);
     return events ? std::move(*events) : std::vector<MetaEvent>();
   }
-  Layer& observed(std::size_t index = 0) { return network->cell(index).layer->as_metacognition()->observed(); }
+  Layer& observed(std::size_t index = 0) { return layer_as<Metacognition>(*network->cell(index).layer)->observed(); }
 };
 
 Watched watch(const std::string& spec, const Shape& shape = Shape::of({2, 4})) {
@@ -288,7 +289,7 @@ TEST(Metacognition, L_153_figures_and_history_feed_the_meta_network) {
 
 TEST(Metacognition, L_153_default_rules_and_round_trips) {
   Watched w = watch(grid(cell(0, meta(""))));
-  const auto rules = w.network->cell(0).layer->as_metacognition()->rules();
+  const auto rules = layer_as<Metacognition>(*w.network->cell(0).layer)->rules();
   ASSERT_EQ(rules.size(), 3u);
   EXPECT_EQ(rules[0].command, MetaCommand::Reset);
   EXPECT_EQ(rules[1].cooldown, 5u);
@@ -300,7 +301,7 @@ TEST(Metacognition, L_153_default_rules_and_round_trips) {
     const auto again = network_from_json(text);
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(dump_json(network_to_json(again->network)), text);
-    EXPECT_EQ(again->network.cell(0).layer->as_metacognition()->rules().size(), once.network.cell(0).layer->as_metacognition()->rules().size());
+    EXPECT_EQ(layer_as<Metacognition>(*again->network.cell(0).layer)->rules().size(), layer_as<Metacognition>(*once.network.cell(0).layer)->rules().size());
   }
 }
 
@@ -372,7 +373,7 @@ TEST(Metacognition, L_151_M_06_commands_of_ticks_are_granted_between_two_of_them
     EXPECT_TRUE(w.states[0].metas()[0].queued.any());
     StepState left = w.mesh->create_state().value();
     ASSERT_EQ(w.commit().size(), 1u);
-    EXPECT_EQ(w.network->cell(0).layer->as_metacognition()->observed().kind(), command == R"("command":"reset")" ? "dense" : "rmsnorm");
+    EXPECT_EQ(layer_as<Metacognition>(*w.network->cell(0).layer)->observed().kind(), command == R"("command":"reset")" ? "dense" : "rmsnorm");
     EXPECT_EQ(w.out(0), before) << "outputs of the last tick stay";
     EXPECT_EQ(w.out(2), ring);
     EXPECT_EQ(w.states[0].step_count(), 5u);

@@ -164,7 +164,7 @@ Result<void> Network::merge_adapters() {
     if (cells_[i].layer)
       visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
         if (error) return;
-        if (Lora* lora = layer.as_lora()) lora->drop_adapters();
+        if (Lora* lora = layer_as<Lora>(layer)) lora->drop_adapters();
         if (auto merged = loom::merge_adapters(layer); !merged) error = Error{merged.error().code, place + ": " + merged.error().message};
       });
   if (error) return tl::make_unexpected(*std::move(error));
@@ -206,7 +206,7 @@ Result<void> Network::infer(const Shape& input) {
 }
 
 Result<Shape> Network::shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> outputs) const {
-  const Link* link = cells_[cell].layer->as_link();
+  const Link* link = layer_as<Link>(*cells_[cell].layer);
   if (link == nullptr || !link->feeds()) return cells_[cell].layer->output_shape(input);
   if (!link->source().prepared || link->source().slot >= outputs.size())
     return fail(Code::InvalidState, "link: its target is not at hand; Network::prepare() resolves links");
@@ -245,73 +245,76 @@ std::size_t Network::widest_output(const Shape& input, std::span<ConstView> outp
   return widest;
 }
 
-ConstView Network::forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const {
-  if (pass.cells.size() < sources_.size()) {
-    if (!exec.status) exec.status = Error{Code::InvalidState, "the network has links or skips between cells, which this session does not keep"};
+// Between cells: whether the call ends here.
+static bool is_cancelled(const Run& run) {
+  if (run.exec.cancel != nullptr && run.exec.cancel->load(std::memory_order_relaxed)) run.fail({Code::Cancelled, "cancelled by the caller"});
+  return run.exec.status.has_value();
+}
+
+ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin, std::size_t end) const {
+  if (run.cells.outputs.size() < sources_.size()) {
+    run.fail({Code::InvalidState, "the network has links or skips between cells, which this session does not keep"});
     return x;
   }
-  for (ConstView& output : pass.cells) output.data = nullptr;
+  for (ConstView& output : run.cells.outputs) output.data = nullptr;
   // Two buffers take turns: a cell reads one and writes the other. With a tape every cell has its own.
   std::byte* buffers[2] = {};
-  if (!pass.keeps())
-    for (std::byte*& buffer : buffers) buffer = exec.arena.take<std::byte>(widest_output(x.shape, pass.cells, begin, end) * bytes_of(x.element));
+  if (!run.keeps())
+    for (std::byte*& buffer : buffers) buffer = run.take<std::byte>(widest_output(x.shape, run.cells.outputs, begin, end) * bytes_of(x.element));
   ConstView current = x;
   std::size_t turn = 0, next_source = 0;
   while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
   for (std::size_t i = begin; i < end; ++i) {
     if (cells_[i].runs()) {
-      if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status)
-        exec.status = Error{Code::Cancelled, "cancelled by the caller"};
-      if (exec.status) break;
-      View y{buffers[turn], *shape_behind(i, current.shape, pass.cells), x.element};
-      if (pass.keeps()) y = exec.arena.view(y.shape, x.element);
+      if (is_cancelled(run)) break;
+      View y{buffers[turn], *shape_behind(i, current.shape, run.cells.outputs), x.element};
+      if (run.keeps()) y = run.view(y.shape, x.element);
       turn ^= 1;
-      run_forward(*cells_[i].layer, exec, pass, current, y);
-      round_activations(exec, y, pass.mixed);
-      if (pass.keeps()) pass.tape->push(current);
-      if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
+      run_forward(*cells_[i].layer, run, current, y);
+      round_activations(run, y, run.mixed);
+      run.save(current);
+      if (run.exec.status) run.exec.status->message = place_text(i) + ": " + run.exec.status->message;
       current = y;
     }
     if (!is_source(i, next_source)) continue;
-    ConstView& output = pass.cells[next_source++];
+    ConstView& output = run.cells.outputs[next_source++];
     output = current;
-    if (pass.keeps() || current.data == x.data) continue;
-    const View own = exec.arena.view(current.shape, current.element);
-    copy(exec, current, own);
+    if (run.keeps() || current.data == x.data) continue;
+    const View own = run.view(current.shape, current.element);
+    copy(run, current, own);
     output = own;
   }
   return current;
 }
 
-void Network::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end) const {
+void Network::backward(const Run& run, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end, const TweenRules* rules) const {
   ConstView gradient = dy;
   std::size_t first = begin, turn = 0, next_source = sources_.size();
   while (first < end && !cells_[first].runs()) ++first;
-  const std::size_t widest = std::max(widest_output(dx.shape, pass.cells, begin, end), dx.shape.elements()) * bytes_of(dy.element);
-  std::byte* const buffers[2] = {exec.arena.take<std::byte>(widest), exec.arena.take<std::byte>(widest)};
-  for (std::size_t s = 0; s < sources_.size() && s < pass.d_cells.size(); ++s) {
-    pass.d_cells[s] = exec.arena.view(pass.cells[s].shape, dy.element);
-    fill_zero(exec, pass.d_cells[s]);
+  const std::size_t widest = std::max(widest_output(dx.shape, run.cells.outputs, begin, end), dx.shape.elements()) * bytes_of(dy.element);
+  std::byte* const buffers[2] = {run.take<std::byte>(widest), run.take<std::byte>(widest)};
+  for (std::size_t s = 0; s < sources_.size() && s < run.cells.gradients.size(); ++s) {
+    run.cells.gradients[s] = run.view(run.cells.outputs[s].shape, dy.element);
+    fill_zero(run, run.cells.gradients[s]);
   }
   while (next_source > 0 && sources_[next_source - 1] >= end) --next_source;
   const bool direct = sources_.empty() || sources_.front() >= first;
   for (std::size_t i = end; i-- > begin;) {
-    if (next_source > 0 && sources_[next_source - 1] == i && --next_source < pass.d_cells.size() && gradient.data != nullptr) {
-      const View sum = exec.arena.view(gradient.shape, gradient.element);
-      add(exec, gradient, pass.d_cells[next_source], sum);
-      gradient = mean_target(exec, pass, sum, source_uses_[next_source] + 1);
+    if (next_source > 0 && sources_[next_source - 1] == i && --next_source < run.cells.gradients.size() && gradient.data != nullptr) {
+      const View sum = run.view(gradient.shape, gradient.element);
+      add(run, gradient, run.cells.gradients[next_source], sum);
+      gradient = mean_target(run, rules, sum, source_uses_[next_source] + 1);
     }
     if (!cells_[i].runs()) continue;
-    if (exec.cancel && exec.cancel->load(std::memory_order_relaxed) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
-    if (exec.status) return;
-    const ConstView input = pass.tape->pop();
+    if (is_cancelled(run)) return;
+    const ConstView input = run.saved();
     const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
-    run_backward(*cells_[i].layer, exec, pass, gradient, next);
-    if (next.data != nullptr) round_gradients(exec, next, pass.mixed);
-    if (exec.status) exec.status->message = place_text(i) + ": " + exec.status->message;
+    run_backward(*cells_[i].layer, run, gradient, next, rules);
+    if (next.data != nullptr) round_gradients(run, next, run.mixed);
+    if (run.exec.status) run.exec.status->message = place_text(i) + ": " + run.exec.status->message;
     gradient = next;
   }
-  if (dx.data != nullptr && gradient.data != dx.data) copy(exec, gradient, dx);
+  if (dx.data != nullptr && gradient.data != dx.data) copy(run, gradient, dx);
 }
 
 void Network::visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const {

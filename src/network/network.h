@@ -11,6 +11,8 @@
 
 namespace loom {
 
+class Link;
+
 struct GridSize {
   std::size_t depth = 1, rows = 1, cols = 1, layers_per_cell = 1;
 };
@@ -93,13 +95,13 @@ class Network {
   const Shape& step_input() const { return step_input_; }
   std::span<const StepCell> step_cells() const { return step_cells_; }
   std::span<const std::string> step_warnings() const { return step_warnings_; }
-  // The cell behind a slot of Pass::cells.
+  // The cell behind a slot of Call::cells.
   std::size_t source_of_slot(std::size_t slot) const { return sources_[slot]; }
 
   bool is_prepared() const { return shape_after_.size() == cells_.size(); }
   const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
-  // How many cells' outputs links and skips want: a session gives Pass::cells and d_cells as many entries.
+  // How many cells' outputs links and skips want: a session gives Call::cells as many entries.
   std::size_t num_cell_sources() const { return sources_.size(); }
 
   // Shape that cells [begin, end) make of an input, checked anew.
@@ -107,9 +109,9 @@ class Network {
 
   // Runs cells [begin, end); the result lives in the arena (or is x itself when nothing ran) until the caller rewinds it. With a tape
   // every tensor between cells is kept.
-  ConstView forward(const Exec& exec, const Pass& pass, const ConstView& x, std::size_t begin, std::size_t end) const;
-  // The cells of the last forward in descending order; dx may have no data. The tape is empty afterwards.
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end) const;
+  ConstView forward(const Run& run, const ConstView& x, std::size_t begin, std::size_t end) const;
+  // The cells of the last forward in descending order; dx may have no data. The tape is empty afterwards. With rules dy and dx are gaps of targets.
+  void backward(const Run& run, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end, const TweenRules* rules = nullptr) const;
 
   // visit("layers.3.sequential_layers.0.weight", weight, its layer), ascending; every weight once, ties left out.
   void visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const;

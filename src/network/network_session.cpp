@@ -42,7 +42,7 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
 void NetworkSession::look(LayerWatch* other) {
   own_ = options_.backward ? options_.watch : nullptr, other_ = other;
   both_ = BothWatches(own_, other_);
-  pass_.watch = own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_;
+  call_.watch = own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_;
 }
 
 // What hangs on the network's layers as its last prepare() left them.
@@ -63,19 +63,19 @@ Result<void> NetworkSession::adopt() {
       LOOM_TRY(gradients_, Gradients::create(sizes, element()));
     }
     LOOM_TRY_VOID(cut_segments());
-    pass_.tape = &tape_;
-    pass_.tween = options_.tween, pass_.targets = options_.targets;
-    pass_.gradients = &gradients_;
+    call_.tape = &tape_;
+    call_.targets = options_.targets;
+    call_.gradients = &gradients_;
   }
   look(watch_);
-  pass_.statistics = &statistics_;
+  call_.statistics = &statistics_;
   cells_.assign(network.num_cell_sources(), {}), d_cells_.assign(network.num_cell_sources(), {});
-  pass_.cells = cells_, pass_.d_cells = d_cells_;
-  pass_.seed = network.settings.seed;
-  pass_.mixed = options_.mixed, pass_.batches = options_.batches;
+  call_.cells = {cells_, d_cells_};
+  call_.seed = network.settings.seed;
+  call_.mixed = options_.mixed, call_.batches = options_.batches;
   const std::size_t slots = network.state_needs().size();
   states_.assign(slots, {}), state_memory_.clear(), state_memory_.resize(slots), recurrent_slots_.clear();
-  pass_.recurrent = states_;
+  call_.states.recurrent = states_;
   const bool watches = std::ranges::any_of(network.state_needs(), [](const StateNeeds& need) { return need.meta; });
   if (watches && slots > kMostWatchedStates)
     return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept", slots, kMostWatchedStates);
@@ -89,8 +89,8 @@ Result<void> NetworkSession::adopt() {
     metas[need.slot].site = need.site, metas[need.slot].planned = true;
   }
   metas_ = std::move(metas);
-  pass_.metas = metas_;
-  pass_.gate_loss = &gate_loss_;
+  call_.states.metas = metas_;
+  call_.gate_loss = &gate_loss_;
   input_.reset();
   has_forward_ = false;
   return {};
@@ -102,14 +102,14 @@ ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
   statistics_.clear();
   gate_loss_ = 0;
   if (!segments_.empty()) return run_segments(exec, x);
-  return network_->forward(exec, pass_, x, 0, network_->num_cells());
+  return network_->forward({exec, call_}, x, 0, network_->num_cells());
 }
 
 ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
   View dx{nullptr, *input_, element()};
   if (segments_.empty()) {
     if (options_.input_gradient) dx = arena_.view(*input_, element());
-    network_->backward(exec, pass_, dy, dx, 0, network_->num_cells());
+    network_->backward({exec, call_}, dy, dx, 0, network_->num_cells(), options_.tween);
   } else {
     if (options_.input_gradient) dx.data = segment_gradients_[0];
     segments_backward(exec, dy, dx);
@@ -133,8 +133,8 @@ Result<void> NetworkSession::cut_segments() {
 // the session's own watch, which wants forwards that keep, sees those.
 ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
   segment_inputs_.assign(1, x);
-  const Pass keeping = pass_;
-  pass_.tape = nullptr, pass_.watch = other_;
+  const Call keeping = call_;
+  call_.tape = nullptr, call_.watch = other_;
   std::size_t widest = x.shape.elements();
   for (std::size_t s = 0; s + 1 < segments_.size() && !exec.status; ++s) {
     const ConstView& input = segment_inputs_.back();
@@ -142,17 +142,18 @@ ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
     const View output = arena_.view(*shape, element());
     widest = std::max(widest, shape->elements());
     const ArenaScope scope(arena_);
-    copy(exec, network_->forward(exec, pass_, input, segments_[s], segments_[s + 1]), output);
+    copy(exec, network_->forward({exec, call_}, input, segments_[s], segments_[s + 1]), output);
     segment_inputs_.push_back(output);
   }
-  pass_.tape = keeping.tape, pass_.watch = keeping.watch;
+  call_.tape = keeping.tape, call_.watch = keeping.watch;
   for (std::byte*& gradient : segment_gradients_) gradient = arena_.take<std::byte>(widest * bytes_of(element()));
   segment_mark_ = arena_.used();
   if (exec.status) return x;
-  return network_->forward(exec, pass_, segment_inputs_.back(), segments_.back(), network_->num_cells());
+  return network_->forward({exec, call_}, segment_inputs_.back(), segments_.back(), network_->num_cells());
 }
 
 void NetworkSession::segments_backward(const Exec& exec, const ConstView& dy, const View& dx) {
+  const Run run(exec, call_);
   ConstView gradient = dy;
   for (std::size_t s = segments_.size(); s-- > 0 && !exec.status;) {
     const ConstView& input = segment_inputs_[s];
@@ -160,19 +161,19 @@ void NetworkSession::segments_backward(const Exec& exec, const ConstView& dy, co
     if (s + 1 < segments_.size()) {
       arena_.rewind(segment_mark_);
       tape_.clear();
-      Pass again = pass_;
+      Run again = run;
       again.statistics = nullptr, again.gate_loss = nullptr, again.watch = own_;  // the rest is as the first time
-      network_->forward(exec, again, input, segments_[s], end);
+      network_->forward(again, input, segments_[s], end);
       if (exec.status) return;
     }
     const View next = s == 0 ? dx : View{segment_gradients_[s % 2], input.shape, element()};
-    network_->backward(exec, pass_, gradient, next, segments_[s], end);
+    network_->backward(run, gradient, next, segments_[s], end, options_.tween);
     gradient = next;
   }
 }
 
 Result<void> NetworkSession::prepare(const Shape& input) {
-  pass_.external = pass_.mask = nullptr, pass_.training = false, pass_.lengths = {};
+  call_.inputs.external = call_.inputs.mask = nullptr, call_.training = false, call_.inputs.lengths = {};
   return plan(input);
 }
 
@@ -186,8 +187,8 @@ Result<void> NetworkSession::plan(const Shape& input) {
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, element()};
   input_ = input;
   external_.reset();
-  if (pass_.external != nullptr) external_ = pass_.external->shape;
-  training_ = pass_.training, masked_ = pass_.mask != nullptr, ragged_ = !pass_.lengths.empty();
+  if (call_.inputs.external != nullptr) external_ = call_.inputs.external->shape;
+  training_ = call_.training, masked_ = call_.inputs.mask != nullptr, ragged_ = !call_.inputs.lengths.empty();
   {
     const Exec rehearsal = exec();
     const ConstView y = run_forward(rehearsal, nothing);
@@ -217,17 +218,17 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   if (x.element != element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
                 element() == Element::f64 ? "f64" : "f32");
-  pass_.training = extras.training, pass_.step = extras.step, pass_.first_sample = extras.first_sample;
-  pass_.share = extras.share, pass_.loss_scale = extras.loss_scale;
-  pass_.lengths = extras.lengths, pass_.external = extras.external, pass_.mask = extras.mask;
-  const bool planned = input_ && *input_ == x.shape && (pass_.external == nullptr || (external_ && *external_ == pass_.external->shape)) &&
-                       training_ == pass_.training && masked_ == (pass_.mask != nullptr) && ragged_ == !pass_.lengths.empty();
+  call_.training = extras.training, call_.step = extras.step, call_.first_sample = extras.first_sample;
+  call_.share = extras.share, call_.loss_scale = extras.loss_scale;
+  call_.inputs.lengths = extras.lengths, call_.inputs.external = extras.external, call_.inputs.mask = extras.mask;
+  const bool planned = input_ && *input_ == x.shape && (call_.inputs.external == nullptr || (external_ && *external_ == call_.inputs.external->shape)) &&
+                       training_ == call_.training && masked_ == (call_.inputs.mask != nullptr) && ragged_ == !call_.inputs.lengths.empty();
   if (!planned) {
     LOOM_TRY_VOID(plan(x.shape));
   }
   const FpEnvironment environment;
   const Exec now = exec();
-  if (watch_ != nullptr) watch_->begin(PassKind::Forward, pass_.step);
+  if (watch_ != nullptr) watch_->begin(PassKind::Forward, call_.step);
   const ConstView y = run_forward(now, x);
   has_forward_ = options_.backward && !now.status;
   for (RecurrentState& state : states_) state.continues = state.stateful;
@@ -235,7 +236,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
     if (is_stateful()) reset();  // some layers have gone a step further than others
     return tl::make_unexpected(*now.status);
   }
-  if (pass_.training) {
+  if (call_.training) {
     LOOM_TRY_VOID(keep_statistics());
   }
   return y;
@@ -310,18 +311,18 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   if (!(dy.shape == output_) || dy.element != element())
     return fail(Code::ShapeMismatch, "a gradient of shape {}, the output has {}", dy.shape.text(), output_.text());
   if (d_external != nullptr) {
-    if (pass_.external == nullptr) return fail(Code::InvalidArgument, "the gradient of an external input is asked for; forward had none");
-    if (d_external->data == nullptr || !(d_external->shape == pass_.external->shape) || d_external->element != element())
+    if (call_.inputs.external == nullptr) return fail(Code::InvalidArgument, "the gradient of an external input is asked for; forward had none");
+    if (d_external->data == nullptr || !(d_external->shape == call_.inputs.external->shape) || d_external->element != element())
       return fail(Code::ShapeMismatch, "a gradient of shape {} for an external input of shape {}", d_external->shape.text(),
-                  pass_.external->shape.text());
+                  call_.inputs.external->shape.text());
   }
   has_forward_ = false;
-  pass_.d_external = d_external;
+  call_.d_external = d_external;
   const FpEnvironment environment;
   const Exec now = exec();
-  if (watch_ != nullptr) watch_->begin(options_.carries_targets ? PassKind::Tween : PassKind::Backward, pass_.step);
+  if (watch_ != nullptr) watch_->begin(options_.carries_targets ? PassKind::Tween : PassKind::Backward, call_.step);
   const ConstView dx = run_backward(now, dy);
-  pass_.d_external = nullptr;
+  call_.d_external = nullptr;
   if (now.status) return tl::make_unexpected(*now.status);
   return dx;
 }

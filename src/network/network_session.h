@@ -141,7 +141,7 @@ class NetworkSession {
   Statistics statistics_;
   std::vector<ConstView> cells_;  // outputs that links and skips want
   std::vector<View> d_cells_;
-  Pass pass_;
+  Call call_;
   PassWatch* watch_ = nullptr;
   LayerWatch *own_ = nullptr, *other_ = nullptr;  // that look on now
   BothWatches both_;

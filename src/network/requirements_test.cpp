@@ -59,11 +59,12 @@ TEST(Kinds, L_01_every_id_and_name_of_the_table) {
                                                "reshape",
                                                "activation",
                                                "position_embedding",
-                                               "permute"};
+                                               "permute",
+                                               "instancenorm"};
   ASSERT_EQ(layer_kinds().size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    EXPECT_EQ(layer_kinds()[i].id, static_cast<int>(i));
-    EXPECT_EQ(layer_kinds()[i].name, names[i]);
+    EXPECT_EQ(layer_kinds()[i]->id, static_cast<int>(i));
+    EXPECT_EQ(layer_kinds()[i]->name, names[i]);
   }
 }
 

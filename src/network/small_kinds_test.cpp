@@ -128,7 +128,7 @@ TEST(SmallKinds, L_120_a_row_with_a_nan_stays_alone) {
 TEST(SmallKinds, L_90_eps_of_norms_is_from_0_to_1) {
   const std::pair<const char*, const char*> norms[] = {{R"("type":"rmsnorm","input_height":4)", "rms_norm_eps"}, {R"("type":"layernorm","input_height":4)", "eps"},
                                                        {R"("type":"groupnorm","input_height":4,"num_groups":2)", "eps"},
-                                                       {R"("type":"batchnorm","input_height":4)", "eps"}, {R"("type":"batchnorm","input_height":4)", "momentum"},
+                                                       {R"("type":"instancenorm","input_height":4)", "eps"}, {R"("type":"batchnorm","input_height":4)", "eps"}, {R"("type":"batchnorm","input_height":4)", "momentum"},
                                                        {R"("type":"swiglu","input_height":4,"output_height":3)", "rms_norm_eps"},
                                                        {R"("type":"mha","d_model":4,"num_heads":1)", "rms_norm_eps"}};
   for (const auto& [layer, key] : norms) {

@@ -430,7 +430,7 @@ Error with_pointer(const Network& network, const std::vector<std::size_t>& cells
 void warn_of_lone_residuals(Findings& findings, const Network& network, const std::vector<std::size_t>& cells) {
   for (const std::size_t cell : cells)
     visit_layers(Network::path(cell), *network.cell(cell).layer, [&](const std::string& path, Layer& layer) {
-      const Residual* residual = layer.as_residual();
+      const Residual* residual = layer_as<Residual>(layer);
       const std::string_view place = std::string_view(path).substr(0, path.find_last_of('.'));
       if (residual == nullptr || place.ends_with(".sequential_layers")) return;
       if (const auto kind = residual->from().kind;

@@ -126,14 +126,14 @@ Json written(const Layer& layer, const Standard& standard) {
     drop_defaults(settings, own_settings(defaults, standard));
     out.update(settings);
   };
-  const Link* link = layer.as_link();
+  const Link* link = layer_as<Link>(layer);
   if (link != nullptr) {
     out["is_remote_link"] = true;
     add(layer, fresh);
   }
   const Layer* operation = link == nullptr ? &layer : link->own();
   if (operation == nullptr) return out;
-  add(*operation, *(*layer_kind(operation->kind()))->make());
+  add(*operation, *operation->kind_row().make());
   out["type"] = std::string(operation->kind());
   return out;
 }
@@ -251,13 +251,13 @@ void write_common(Json& properties, Layer& layer) {
 
 Json spec_schema() {
   Json kinds = Json::array();
-  for (const LayerKind& kind : layer_kinds()) {
+  for (const LayerKind* kind : layer_kinds()) {
     Json properties = Json::object();
-    Json names = Json::array({std::string(kind.name)});
-    for (const std::string_view alias : split_names(kind.aliases)) names.push_back(std::string(alias));
+    Json names = Json::array({std::string(kind->name)});
+    for (const std::string_view alias : split_names(kind->aliases)) names.push_back(std::string(alias));
     properties["type"] = {{"enum", names}};
     for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
-    const LayerPtr layer = kind.make();
+    const LayerPtr layer = kind->make();
     write_common(properties, *layer);
     properties["is_remote_link"] = {{"type", "boolean"}};
     SchemaWriter link_writer(properties);
@@ -265,7 +265,7 @@ Json spec_schema() {
     properties["weights"] = {{"type", "object"}};
     for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
     kinds.push_back(
-        {{"title", std::string(kind.name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
+        {{"title", std::string(kind->name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
   }
   {
     Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};

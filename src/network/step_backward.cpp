@@ -156,10 +156,10 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
     d_known_[sources * n + cell] = 1;
   }
   if (watch_ != nullptr) watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.ticks_[index].step);
-  Pass pass;
-  pass.recurrent = recurrent_, pass.metas = backward_metas_, pass.cells = skipped_, pass.d_cells = d_sources_;
-  pass.training = s.ticks_[index].training, pass.seed = network_->settings.seed, pass.step = static_cast<std::uint32_t>(s.ticks_[index].step);
-  pass.tape = &tape_, pass.gradients = way.gradients, pass.tween = way.tween;
+  Run run(exec);
+  run.states.recurrent = recurrent_, run.states.metas = backward_metas_, run.cells = {skipped_, d_sources_};
+  run.training = s.ticks_[index].training, run.seed = network_->settings.seed, run.step = static_cast<std::uint32_t>(s.ticks_[index].step);
+  run.tape = &tape_, run.gradients = way.gradients;
   std::size_t next_source = d_sources_.size();
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
     // From its turn on, what skips ask of a cell in the same tick goes nowhere.
@@ -169,12 +169,13 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
     }
     if (cancel_.load(std::memory_order_relaxed)) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     const bool wanted = way.carrier != nullptr ? d_count_[half * n + i] != 0 : d_known_[half * n + i] != 0;
-    if (wanted && !exec.status) backward_cell(exec, pass, slot, i, back, way);
+    if (wanted && !exec.status) backward_cell(run, slot, i, back, way);
     if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
   }
 }
 
-void StepMesh::backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t i, std::size_t back, const Way& way) {
+void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std::size_t back, const Way& way) {
+  const Exec& exec = run.exec;
   const Plan& plan = cells_[i];
   const View dy = gradient_of(back % 2, i);
   if (!ran(slot, i)) {  // it kept what it had
@@ -187,14 +188,14 @@ void StepMesh::backward_cell(const Exec& exec, Pass& pass, const std::byte* slot
   exec.arena.rewind(0);
   tape_.clear();
   const ConstView x{slot + plan.captured, plan.cell.input, element()};
-  pass.watch = way.carrier;
+  run.watch = way.carrier;
   if (way.carrier != nullptr) way.carrier->begin_cell(i, back);
-  run_forward(*plan.cell.operation, exec, pass, x, exec.arena.view(plan.cell.output, element()));
+  run_forward(*plan.cell.operation, run, x, exec.arena.view(plan.cell.output, element()));
   if (exec.status) return;
   const View dx = exec.arena.view(plan.cell.input, element());
   BothWatches both(way.carrier, watch_);
-  pass.watch = way.carrier == nullptr ? watch_ : watch_ == nullptr ? static_cast<LayerWatch*>(way.carrier) : &both;
-  run_backward(*plan.cell.operation, exec, pass, dy, dx);
+  run.watch = way.carrier == nullptr ? watch_ : watch_ == nullptr ? static_cast<LayerWatch*>(way.carrier) : &both;
+  run_backward(*plan.cell.operation, run, dy, dx, way.tween);
   if (exec.status) return;
   const std::size_t sources = (way.one_tick ? back : back + 1) % 2 * cells_.size();
   for (auto use = std::ranges::lower_bound(skip_uses_, std::pair{i, std::size_t{0}}); use != skip_uses_.end() && use->first == i; ++use)

@@ -14,13 +14,13 @@ namespace {
 class DeclaredWidth final : public FieldVisitor {
  public:
   static std::optional<std::size_t> of(const Layer& layer) {
-    DeclaredWidth visitor;
+    DeclaredWidth visitor(layer.kind_row().width_key);
     const_cast<Layer&>(layer).fields(visitor);  // only read
     return visitor.found_;
   }
+  explicit DeclaredWidth(std::string_view key) : key_(key) {}
   void operator()(std::string_view keys, std::size_t& value, SizeRange) override {
-    const std::string_view key = keys.substr(0, keys.find('|'));
-    if (!found_ && value > 0 && (key == "input_height" || key == "d_model" || key == "embedding_dim")) found_ = value;
+    if (!found_ && value > 0 && keys.substr(0, keys.find('|')) == key_) found_ = value;
   }
   void operator()(std::string_view, bool&) override {}
   void operator()(std::string_view, double&) override {}
@@ -47,13 +47,14 @@ class DeclaredWidth final : public FieldVisitor {
   void choose(std::string_view, std::size_t&, std::span<const std::string_view>, Code) override {}
 
  private:
+  std::string_view key_;
   std::optional<std::size_t> found_;
 };
 
 // Multiplications of one tick, roughly: every weight meets every row.
 std::size_t cost_of(const Layer& layer, const Shape& input, const Shape& output) {
   std::size_t weights = 0;
-  const Layer& operation = layer.as_link() != nullptr ? layer.last_operation() : layer;
+  const Layer& operation = layer_as<Link>(layer) != nullptr ? layer.last_operation() : layer;
   visit_layers("", const_cast<Layer&>(operation), [&](const std::string&, Layer& l) {
     l.visit_weights([&](Weight& w) { weights += w.role() == WeightRole::Matrix ? w.elements() : 0; });
   });
@@ -72,7 +73,7 @@ Result<void> Network::prepare_steps(const Shape& input) {
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].runs()) continue;
     cells[i].operation = cells_[i].layer.get();
-    const Link* link = cells[i].operation->as_link();
+    const Link* link = layer_as<Link>(*cells[i].operation);
     if (link == nullptr || !feeds(*link)) continue;
     cells[i].operation = link->own();
     cells[i].link = sources_[link->source().slot];
@@ -187,7 +188,7 @@ Result<void> Network::check_step_shapes() {
     if (!c.starts) continue;
     // A feed that never starts counts as zeros of the shape that fits.
     if (c.link != StepCell::kNone && step_cells_[c.link].starts)
-      if (auto fits = cells_[i].layer->as_link()->fed_shape(c.source, step_cells_[c.link].output); !fits)
+      if (auto fits = layer_as<Link>(*cells_[i].layer)->fed_shape(c.source, step_cells_[c.link].output); !fits)
         return at(place_text(i), std::move(fits).error());
     if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == StepCell::Feed::Concat &&
         c.input.cols() != c.source.cols() + step_cells_[c.link].output.cols())

@@ -94,7 +94,7 @@ Result<void> StepMesh::plan_skips() {
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
     visit_running(*network_->cell(i).layer, [&](Layer& layer) {
-      const CellSource* source = layer.as_residual() != nullptr ? layer.as_residual()->cell() : nullptr;
+      const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr;
       if (source == nullptr) return;
       skips_[source->slot] = 0;
       skip_uses_.emplace_back(i, source->slot);
@@ -169,13 +169,13 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
   for (const bool training : {false, true}) {
     Arena arena = Arena::measuring();
     const Exec rehearsal{threads, *kernels_, arena, nullptr, network_->settings.quantized_inputs};
-    Pass pass;
-    pass.recurrent = recurrent_, pass.metas = metas, pass.cells = sources, pass.training = training, pass.seed = network_->settings.seed;
-    if (back != nullptr) pass.tape = &tape_, pass.d_cells = d_sources_, pass.gradients = back->gradients, pass.tween = back->tween;
+    Run run(rehearsal);
+    run.states.recurrent = recurrent_, run.states.metas = metas, run.cells.outputs = sources, run.training = training, run.seed = network_->settings.seed;
+    if (back != nullptr) run.tape = &tape_, run.cells.gradients = d_sources_, run.gradients = back->gradients;
     const View y = arena.view(cell.output, element());
     if (back == nullptr) arena.view(cell.input, element());
-    run_forward(*cell.operation, rehearsal, pass, {nothing(), cell.input, element()}, y);
-    if (back != nullptr && !rehearsal.status) run_backward(*cell.operation, rehearsal, pass, y, arena.view(cell.input, element()));
+    run_forward(*cell.operation, run, {nothing(), cell.input, element()}, y);
+    if (back != nullptr && !rehearsal.status) run_backward(*cell.operation, run, y, arena.view(cell.input, element()), back->tween);
     if (back != nullptr) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
     tape_.clear();
     if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
@@ -280,12 +280,12 @@ Result<StepState> StepMesh::create_state(DType) const {
   return s;
 }
 
-Pass StepMesh::pass_of(StepState& s, const StepOptions& options) const {
-  Pass pass;
-  pass.recurrent = s.recurrent_, pass.metas = s.pending_metas_, pass.cells = s.sources_;
-  pass.training = options.training, pass.seed = network_->settings.seed, pass.step = static_cast<std::uint32_t>(s.step_count_);
-  pass.watch = watch_;
-  return pass;
+Call StepMesh::call_of(StepState& s, const StepOptions& options) const {
+  Call call;
+  call.states.recurrent = s.recurrent_, call.states.metas = s.pending_metas_, call.cells.outputs = s.sources_;
+  call.training = options.training, call.seed = network_->settings.seed, call.step = static_cast<std::uint32_t>(s.step_count_);
+  call.watch = watch_;
+  return call;
 }
 
 // What the pending tick starts from: copies of what it changes, views of what it reads; a captured one notes both.
@@ -337,7 +337,7 @@ ConstView StepMesh::merged(const Exec& exec, const Plan& plan, const ConstView& 
   return both;
 }
 
-void StepMesh::run_cell(const Exec& exec, const Pass& pass, StepState& s, std::size_t i, bool capture) const {
+void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::size_t i, bool capture) const {
   const Plan& plan = cells_[i];
   const StepCell& cell = plan.cell;
   s.wrote_[i] = 0;
@@ -362,10 +362,10 @@ void StepMesh::run_cell(const Exec& exec, const Pass& pass, StepState& s, std::s
   }
   const View y{s.value(i, s.half_[i] ^ 1u), cell.output, element()};
   if (cell.operation != nullptr) {
-    Pass own = pass;
+    Run run(exec, call);
     s.gate_losses_[i] = 0;
-    own.gate_loss = &s.gate_losses_[i];
-    run_forward(*cell.operation, exec, own, x, y);
+    run.gate_loss = &s.gate_losses_[i];
+    run_forward(*cell.operation, run, x, y);
     if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
   } else {
     copy(exec, x, y);
@@ -377,10 +377,10 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   LOOM_TRY_VOID(begin(s, options));
   const FpEnvironment environment;
   Failure failure;
-  const Pass pass = pass_of(s, options);
+  const Call call = call_of(s, options);
   const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs};
   const auto run = [&](const Exec& exec, std::size_t cell) {
-    run_cell(exec, pass, s, cell, options.capture || options_.keep_inputs);
+    run_cell(exec, call, s, cell, options.capture || options_.keep_inputs);
     failure.note(exec, 0, cell);
   };
   if (watch_ != nullptr || pool_->threads() == 1) {
@@ -447,10 +447,10 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
       const FpEnvironment environment;
       const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, network_->settings.quantized_inputs};
       for (std::size_t n = part * states.size() / parts; n < (part + 1) * states.size() / parts; ++n) {
-        const Pass pass = pass_of(*states[n], options);
+        const Call call = call_of(*states[n], options);
         for (std::size_t i = 0; i < cells_.size(); ++i) {
           if (!cells_[i].cell.starts) continue;
-          run_cell(alone, pass, *states[n], i, options.capture || options_.keep_inputs);
+          run_cell(alone, call, *states[n], i, options.capture || options_.keep_inputs);
           failure.note(alone, n, i);
         }
       }

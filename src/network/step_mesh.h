@@ -126,16 +126,16 @@ class StepMesh {
   Result<void> allocate_gradients();
   Result<void> allocate_way();
   void share_out();
-  Pass pass_of(StepState& state, const StepOptions& options) const;
+  Call call_of(StepState& state, const StepOptions& options) const;
   Result<void> begin(StepState& state, const StepOptions& options) const;
   void advance(StepState& state) const;
   bool ran(const std::byte* head, std::size_t cell) const;
-  void run_cell(const Exec& exec, const Pass& pass, StepState& state, std::size_t cell, bool capture) const;
+  void run_cell(const Exec& exec, const Call& call, StepState& state, std::size_t cell, bool capture) const;
   ConstView merged(const Exec& exec, const Plan& plan, const ConstView& source, const ConstView& link, void* to) const;
   Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
   Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way);
   void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const Way& way);
-  void backward_cell(const Exec& exec, Pass& pass, const std::byte* slot, std::size_t cell, std::size_t back, const Way& way);
+  void backward_cell(Run& run, const std::byte* slot, std::size_t cell, std::size_t back, const Way& way);
   void pass_back(const Exec& exec, const std::byte* slot, std::size_t cell, std::size_t back, const ConstView& dx, const Way& way);
   void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
   View gradient_of(std::size_t half, std::size_t cell) const;
@@ -150,7 +150,7 @@ class StepMesh {
   std::vector<std::size_t> small_, parts_;     // cells that one thread takes whole; where each part of them ends
   mutable std::vector<Arena> arenas_;          // by worker
   Buffer zeros_;                               // of what is absent
-  std::vector<std::size_t> skips_;             // by slot of Pass::cells: where a slot of the history keeps what a skip reads; kNone
+  std::vector<std::size_t> skips_;             // by slot of Call::cells: where a slot of the history keeps what a skip reads; kNone
   std::vector<std::pair<std::size_t, std::size_t>> skip_uses_;  // cell and slot of every skip, cells ascending
   std::vector<RecurrentState> recurrent_;      // by slot: shapes; backward() points them at its own memory
   std::vector<std::size_t> recurrent_at_;      // by slot: where a state that is kept lies; kNone

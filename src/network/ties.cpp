@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "layers/embedding/embedding.h"
 #include "network/network.h"
 
 namespace loom {
@@ -13,7 +14,7 @@ constexpr std::string_view kTable = "table", kWeight = "weight";
 Result<void> share_table(Layer& layer, const std::string& place, Layer* target, const std::string& target_place) {
   const std::string where = place + ".tied_to";
   Weight* const weight = find_weight(layer, kWeight);
-  Weight* const table = target == nullptr || target->kind() != "embedding" ? nullptr : find_weight(*target, kTable);
+  Weight* const table = target == nullptr || layer_as<Embedding>(*target) == nullptr ? nullptr : find_weight(*target, kTable);
   if (target == nullptr) return fail(Code::NotFound, "{}: there is no layer at \"{}\"", where, target_place);
   if (table == nullptr || weight == nullptr)
     return fail(Code::InvalidConfig, "{}: {} is of kind {}, an embedding expected", where, target_place, target->kind());

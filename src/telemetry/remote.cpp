@@ -41,7 +41,7 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
   std::int64_t from = last_;
   const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
   // What a link runs has ended just before it, under its owner's path.
-  if (e.layer->as_link() != nullptr && &e.layer->last_operation() != e.layer && !ended_.empty()) take();
+  if (layer_as<Link>(*e.layer) != nullptr && &e.layer->last_operation() != e.layer && !ended_.empty()) take();
   while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) && ended_.back().first[path.size()] == '.')
     take();
   ended_.emplace_back(path, from);
@@ -94,7 +94,7 @@ Result<void> TanhiObserver::observe(const LayerEvent& e) {
   Json shape = Json::array();
   for (const std::size_t extent : e.tensor.shape.extents()) shape.push_back(extent);
   line["shape"] = std::move(shape), line["label"] = e.path;
-  if (const Link* link = e.layer->as_link()) {
+  if (const Link* link = layer_as<Link>(*e.layer)) {
     const auto& a = link->address();
     line["links"] = Json::array({Json::array({a[0], a[1], a[2], a[3]})});
   } else if (e.layer_type == "parallel") {

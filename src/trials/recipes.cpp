@@ -160,6 +160,15 @@ std::optional<RandomLayer> make_channel_norm(Site& site, std::string_view kind) 
 std::optional<RandomLayer> make_batchnorm(Site& site) { return make_channel_norm(site, "batchnorm"); }
 std::optional<RandomLayer> make_groupnorm(Site& site) { return make_channel_norm(site, "groupnorm"); }
 
+std::optional<RandomLayer> make_instancenorm(Site& site) {
+  if (site.input.rank() < 3) return std::nullopt;
+  Json spec = layer_of("instancenorm");
+  spec["input_height"] = site.input[1];
+  if (site.draw.percent(60)) spec["affine"] = true;
+  if (site.draw.percent(20)) spec["eps"] = 1e-3;
+  return finished(site, std::move(spec));
+}
+
 // One number for all axes, or one for each.
 Json per_axis(Draw& draw, std::size_t axes, std::size_t low, std::size_t high) {
   if (draw.percent(60)) return draw.between(low, high);
@@ -401,6 +410,7 @@ constexpr std::array kRecipes = {
     Recipe{"activation", 0, make_activation},
     Recipe{"position_embedding", 2, make_position_embedding},
     Recipe{"permute", 0, make_permute},
+    Recipe{"instancenorm", 3, make_instancenorm},
 };
 
 }  // namespace

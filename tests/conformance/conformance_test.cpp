@@ -88,7 +88,7 @@ TEST(Conformance, every_kind_stands_among_the_golden_layers) {
     ASSERT_TRUE(network) << c.name << ": " << network.error().message;
     visit_layers("", *network->cell(0).layer, [&](const std::string&, Layer& layer) { seen.insert(std::string(layer.kind())); });
   }
-  for (const LayerKind& kind : layer_kinds()) EXPECT_TRUE(kind.name == "activation" || seen.contains(std::string(kind.name))) << kind.name;
+  for (const LayerKind* kind : layer_kinds()) EXPECT_TRUE(kind->name == "activation" || seen.contains(std::string(kind->name))) << kind->name;
 }
 
 // What a type costs: the f32 pass over packed weights against the f64 pass over their decoded values; the bounds are parity_bound()'s.

@@ -53,7 +53,7 @@ class Extractor {
     const Address address = s.address;
     const std::string path = s.path;
     dna.signatures.push_back(std::move(s));
-    if (!options_.nested || layer.as_link() != nullptr) return {};
+    if (!options_.nested || layer_as<Link>(layer) != nullptr) return {};
     Result<void> done;
     layer.visit_children([&](const std::string& below, Layer& child) {
       if (!done) return;
@@ -73,7 +73,7 @@ class Extractor {
 
   Result<Values> values_of(Layer& layer, int depth) {
     if (depth > kMaxDepth) return fail(Code::NestingTooDeep, "dna: links and containers nest deeper than {}", kMaxDepth);
-    if (Link* link = layer.as_link()) return values_of_link(*link, depth);
+    if (Link* link = layer_as<Link>(layer)) return values_of_link(*link, depth);
     Values out;
     out.type = std::string(layer.kind()), out.dtype = layer.common.encoding.dtype;
     Result<void> done;

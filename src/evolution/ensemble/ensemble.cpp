@@ -71,8 +71,8 @@ Result<Network> ensemble_network(std::span<const Network* const> networks) {
       if (!network->cell(i).runs()) continue;
       bool refers = false;
       visit_layers("", *network->cell(i).layer, [&](const std::string&, Layer& l) {
-        Residual* residual = l.as_residual();
-        refers = refers || l.as_link() != nullptr || (residual != nullptr && residual->cell() != nullptr);
+        Residual* residual = layer_as<Residual>(l);
+        refers = refers || layer_as<Link>(l) != nullptr || (residual != nullptr && residual->cell() != nullptr);
       });
       if (refers) return fail(Code::Unsupported, "{} refers to another cell by its address", network->place_text(i));
       LOOM_TRY(LayerPtr copy, clone_layer(*network->cell(i).layer));

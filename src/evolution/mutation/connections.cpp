@@ -45,14 +45,14 @@ Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t t
 }
 
 bool adds(const Layer& layer) {
-  const Parallel* parallel = Parallel::of(layer);
+  const Parallel* parallel = layer_as<Parallel>(layer);
   return parallel != nullptr && parallel->config().combine_mode == ParallelConfig::Combine::Add;
 }
 
 bool is_link_branch(Layer& branch) {
-  bool found = branch.as_link() != nullptr;
-  if (branch.kind() == "sequential")
-    branch.visit_children([&](const std::string&, Layer& child) { found = found || child.as_link() != nullptr; });
+  bool found = layer_as<Link>(branch) != nullptr;
+  if (branch.kind_row().inside == Inside::Chain)
+    branch.visit_children([&](const std::string&, Layer& child) { found = found || layer_as<Link>(child) != nullptr; });
   return found;
 }
 
@@ -63,7 +63,7 @@ bool add_connection(Editor& editor, const MutationConfig& config, Draws& draws) 
   std::vector<std::size_t> running, filled;
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (network.cell(i).layer) filled.push_back(i);
-    if (network.cell(i).runs() && network.cell(i).layer->as_link() == nullptr) running.push_back(i);
+    if (network.cell(i).runs() && layer_as<Link>(*network.cell(i).layer) == nullptr) running.push_back(i);
   }
   if (running.empty() || filled.size() < 2) return false;
   for (int attempt = 0; attempt < kTries; ++attempt) {

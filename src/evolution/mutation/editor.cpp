@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "layers/link/link.h"
+#include "layers/lora/lora.h"
 #include "network/clone.h"
 
 namespace loom {
@@ -27,7 +28,7 @@ class Operations {
   }
   std::size_t of(Layer& layer) {
     std::size_t sum = 1;
-    if (Link* link = layer.as_link(); link != nullptr && !link->feeds()) {
+    if (Link* link = layer_as<Link>(layer); link != nullptr && !link->feeds()) {
       const auto& a = link->address();
       return sum + of_cell(network_.index_of({a[0], a[1], a[2], a[3]}).value());
     }
@@ -76,7 +77,7 @@ bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
 }
 
 bool Editor::toggle(Layer& layer, Layer* parent) {
-  if (parent != nullptr && parent->as_lora() != nullptr) parent = nullptr;  // its build() would attach the adapters once more
+  if (parent != nullptr && layer_as<Lora>(*parent) != nullptr) parent = nullptr;  // its build() would attach the adapters once more
   layer.common.is_disabled = !layer.common.is_disabled;
   if (fits(parent)) return true;
   layer.common.is_disabled = !layer.common.is_disabled;

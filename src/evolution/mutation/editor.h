@@ -8,6 +8,7 @@
 #include "core/philox.h"
 #include "evolution/mutation/mutation.h"
 #include "evolution/weight_values.h"
+#include "layers/lora/lora.h"
 
 namespace loom {
 
@@ -20,7 +21,7 @@ struct LayerPlace {
   bool is_adapted = false;    // inside a lora: what its adapters learned belongs to these matrices, so that no other layer may stand here
 
   LayerPlace child(const std::string& below, Layer& holder, LayerPtr& in) const {
-    return {cell, path + "." + below, &holder, &in, is_adapted || holder.as_lora() != nullptr};
+    return {cell, path + "." + below, &holder, &in, is_adapted || layer_as<Lora>(holder) != nullptr};
   }
 };
 

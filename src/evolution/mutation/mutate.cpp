@@ -3,6 +3,8 @@
 #include "evolution/mutation/editor.h"
 #include "evolution/weight_values.h"
 #include "layers/link/link.h"
+#include "layers/lora/lora.h"
+#include "layers/metacognition/metacognition.h"
 #include "layers/sequential/sequential.h"
 #include "network/clone.h"
 #include "network/spec.h"
@@ -15,8 +17,7 @@ constexpr std::array<std::string_view, kNumMutations> kNames = {"perturb", "acti
 
 // Layers that keep what stands inside them; nothing takes their place.
 bool holds_others(Layer& layer) {
-  return layer.as_link() != nullptr || layer.as_lora() != nullptr || layer.as_metacognition() != nullptr || layer.kind() == "parallel" ||
-         layer.kind() == "sequential";
+  return layer.kind_row().inside != Inside::None;
 }
 
 class Mutator {
@@ -68,8 +69,8 @@ class Mutator {
 
   Result<void> children(const LayerPlace& place, std::optional<Shape> in) {
     Layer& parent = *editor_.at(place);
-    if (parent.as_link() != nullptr) return {};
-    const bool is_sequence = parent.kind() == "sequential", is_parallel = parent.kind() == "parallel";
+    if (layer_as<Link>(parent) != nullptr) return {};
+    const bool is_sequence = parent.kind_row().inside == Inside::Chain, is_parallel = parent.kind_row().inside == Inside::Branches;
     Result<void> done;
     visit_child_places(parent, [&](const std::string& below, LayerPtr& slot) {
       if (!done) return;
@@ -148,7 +149,7 @@ class Mutator {
   bool dtype(const LayerPlace& place) {
     Layer& layer = *editor_.at(place);
     Draws d = draws(place.path, "dtype");
-    if (config_.dtypes.empty() || layer.as_link() != nullptr || !d.chance(config_.dtype_rate)) return false;
+    if (config_.dtypes.empty() || layer_as<Link>(layer) != nullptr || !d.chance(config_.dtype_rate)) return false;
     bool has_weights = false;
     layer.visit_weights([&](Weight& w) { has_weights = has_weights || (w.has_value() && !w.is_tied()); });
     if (!has_weights) return false;

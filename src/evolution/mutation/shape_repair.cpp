@@ -4,8 +4,10 @@
 
 #include "core/checked.h"
 #include "evolution/mutation/mutation.h"
+#include "layers/all.h"
+#include "layers/dense/dense.h"
+#include "layers/reshape/reshape.h"
 #include "layers/sequential/sequential.h"
-#include "network/spec.h"
 
 namespace loom {
 namespace {
@@ -27,58 +29,12 @@ Sizes with_rank(Sizes sample, std::size_t rank) {
   return sample;
 }
 
-// Axes that a kind asks of a sample; 0: any.
-std::size_t rank_of(std::string_view kind) {
-  if (kind == "mha" || kind == "rnn" || kind == "lstm" || kind == "gru") return 2;
-  if (kind == "cnn1" || kind == "convtransposed1") return 2;
-  if (kind == "cnn2" || kind == "convtransposed2") return 3;
-  if (kind == "cnn3" || kind == "convtransposed3") return 4;
-  return 0;
-}
-
-bool is_spatial(std::string_view kind) { return kind.starts_with("cnn") || kind.starts_with("convtransposed"); }
-
-Result<Json> core_of(std::string_view kind, const Sizes& in, const Sizes& out, const MutationConfig& config, Activation activation) {
-  const std::size_t width = in.back(), wanted = out.back();
-  const bool same_rows = in.size() == out.size() && std::equal(in.begin(), in.end() - 1, out.begin());
-  const std::size_t d_model = config.d_model != 0 ? config.d_model : std::min<std::size_t>(width, 16);
-  Json json{{"type", std::string(kind)}};
-  if (kind == "dense") {
-    json.update({{"input_height", width}, {"output_height", same_rows ? wanted : width}, {"bias", true}, {"activation", std::string(name(activation))}});
-  } else if (kind == "swiglu") {
-    json.update({{"input_height", width}, {"output_height", std::min<std::size_t>(2 * width, 4096)}});
-  } else if (kind == "rmsnorm" || kind == "layernorm" || kind == "softmax") {
-    json["input_height"] = width;
-  } else if (kind == "kmeans") {
-    json.update({{"input_height", width}, {"num_clusters", config.num_clusters}, {"output_mode", in == out ? "features" : "probabilities"}});
-  } else if (kind == "embedding") {
-    json.update({{"vocab_size", config.vocab_size}, {"embedding_dim", d_model}, {"oob", "zero"}});
-  } else if (kind == "residual") {
-    json["skip_from"] = "none";
-  } else if (kind == "mha") {
-    std::size_t heads = width < 4 ? 1 : std::max<std::size_t>(config.num_heads, 1);
-    while (width % heads != 0) --heads;
-    json.update({{"d_model", width}, {"num_heads", heads}, {"output_dim", same_rows ? wanted : width}, {"max_seq_len", std::max<std::size_t>(2048, in[0])}});
-    if (width / heads % 2 != 0) json["rope"] = false;
-  } else if (kind == "rnn" || kind == "lstm" || kind == "gru") {
-    json.update({{"input_height", width}, {"output_height", same_rows ? wanted : width}});
-  } else if (is_spatial(kind)) {
-    const bool same_places = in.size() == out.size() && std::equal(in.begin() + 1, in.end(), out.begin() + 1);
-    const std::size_t filters = same_places ? out[0] : config.filters != 0 ? config.filters : std::max<std::size_t>(1, d_model / 4);
-    json.update({{"input_channels", in[0]}, {"filters", filters}, {"kernel_size", config.kernel_size}, {"padding", (config.kernel_size - 1) / 2},
-                 {"activation", std::string(name(activation))}, {"bias", true}});
-  } else {
-    return fail(Code::Unsupported, "mutation to \"{}\" is not known", kind);
-  }
-  return json;
-}
-
 class Chain {
  public:
   Chain(const Shape& in, const MutationConfig& config) : shape_(in), config_(config) {}
   const Shape& shape() const { return shape_; }
-  Result<void> add(const Json& spec) {
-    LOOM_TRY(LayerPtr layer, layer_from_json(spec));
+  Result<void> add(LayerPtr layer) {
+    LOOM_TRY_VOID(layer->build());
     LOOM_TRY(shape_, layer->output_shape(shape_));
     std::size_t weights = 0;
     layer->visit_weights([&](Weight& w) { weights = w.elements() > config_.max_adapter_weights ? w.elements() : weights; });
@@ -86,8 +42,8 @@ class Chain {
     layers.push_back(std::move(layer));
     return {};
   }
-  Result<void> reshape(const Sizes& sample) { return add(Json{{"type", "reshape"}, {"shape", sample}}); }
-  Result<void> dense(std::size_t to) { return add(Json{{"type", "dense"}, {"input_height", shape_.cols()}, {"output_height", to}}); }
+  Result<void> reshape(const Sizes& sample) { return add(std::make_unique<Reshape>(ReshapeConfig{{sample.begin(), sample.end()}})); }
+  Result<void> dense(std::size_t to) { return add(std::make_unique<Dense>(DenseConfig{.input_height = shape_.cols(), .output_height = to})); }
 
   std::vector<LayerPtr> layers;
 
@@ -109,17 +65,21 @@ Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Sh
   Sizes sample = sample_of(in);
   const Sizes wanted = sample_of(out);
   Chain chain(in, config);
-  if (const std::size_t rank = rank_of(kind); rank != 0) {
+  LOOM_TRY(const LayerKind* const row, layer_kind(kind));
+  if (row->fit == nullptr) return fail(Code::Unsupported, "mutation to \"{}\" is not known", kind);
+  if (const std::size_t rank = row->make()->sample_rank(); rank != 0) {
     if (!has_batch) return fail(Code::ShapeMismatch, "{} needs a batch in front", kind);
     if (sample.size() != rank) {
       const bool has_room = sample.size() < rank;
       sample = with_rank(sample, rank);
-      if (has_room && is_spatial(kind) && sample.back() % config.in_channels == 0) sample.front() = config.in_channels, sample.back() /= config.in_channels;
+      if (has_room && row->matrix == MatrixUse::Places && sample.back() % config.in_channels == 0) sample.front() = config.in_channels, sample.back() /= config.in_channels;
       LOOM_TRY_VOID(chain.reshape(sample));
     }
   }
-  LOOM_TRY(const Json core, core_of(kind, sample, wanted, config, activation));
-  LOOM_TRY_VOID(chain.add(core));
+  const std::size_t d_model = config.d_model != 0 ? config.d_model : std::min<std::size_t>(sample.back(), 16);
+  LOOM_TRY_VOID(chain.add(row->fit({.in = sample, .out = wanted, .d_model = d_model, .num_heads = config.num_heads, .filters = config.filters,
+                                    .kernel_size = config.kernel_size, .vocab_size = config.vocab_size, .num_clusters = config.num_clusters,
+                                    .activation = activation})));
   if (!(chain.shape() == out)) {
     if (same_but_width(chain.shape(), out)) {
       LOOM_TRY_VOID(chain.dense(out.cols()));

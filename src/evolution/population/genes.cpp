@@ -5,6 +5,9 @@
 #include "dtypes/float16.h"
 #include "evolution/mutation/editor.h"
 #include "evolution/weight_values.h"
+#include "layers/link/link.h"
+#include "layers/lora/lora.h"
+#include "layers/metacognition/metacognition.h"
 
 namespace loom {
 namespace {
@@ -25,7 +28,7 @@ Genes::Genes(const Network& network) {
     if (!network.cell(i).layer) continue;
     Layer& layer = *network.cell(i).layer;
     layer.visit_children([&](const std::string&, Layer&) { usable = false; });
-    usable = usable && layer.as_link() == nullptr && layer.as_lora() == nullptr && layer.as_metacognition() == nullptr && layer.tied_to() == nullptr;
+    usable = usable && layer_as<Link>(layer) == nullptr && layer_as<Lora>(layer) == nullptr && layer_as<Metacognition>(layer) == nullptr && layer.tied_to() == nullptr;
     if (!usable) break;
     std::string path = Network::path(i);
     const std::uint32_t site = random_site(path);

@@ -21,16 +21,20 @@ void Runner::use(const Network& network) {
   if (!is_chain_) cells_.assign(network.num_cell_sources(), {});
 }
 
+Run Runner::run_on(const Exec& exec) {
+  Run run(exec);
+  run.cells.outputs = cells_, run.seed = network_->settings.seed;
+  return run;
+}
+
 Result<void> Runner::plan(const Shape& input) {
   is_planned_ = false;
   LOOM_TRY_VOID(network_->output_shape(input, 0, network_->num_cells()));
   Arena measuring = Arena::measuring();
-  Pass pass;
-  pass.cells = cells_, pass.seed = network_->settings.seed;
   const Exec exec{*pool_, *kernels_, measuring, nullptr, network_->settings.quantized_inputs};
   // An address that nobody reads, above all that the measuring arena hands out.
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, network_->settings.activations};
-  network_->forward(exec, pass, nothing, 0, network_->num_cells());
+  network_->forward(run_on(exec), nothing, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);
   if (measuring.peak() > arena_.size()) {
     LOOM_TRY(arena_, Arena::create(std::max(measuring.peak(), 2 * arena_.size())));
@@ -48,10 +52,8 @@ Result<ConstView> Runner::forward(const ConstView& x) {
     LOOM_TRY_VOID(plan(x.shape));
   }
   arena_.rewind(0);
-  Pass pass;
-  pass.cells = cells_, pass.seed = network_->settings.seed;
   const Exec exec{*pool_, *kernels_, arena_, nullptr, network_->settings.quantized_inputs};
-  const ConstView y = network_->forward(exec, pass, x, 0, network_->num_cells());
+  const ConstView y = network_->forward(run_on(exec), x, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);
   return y;
 }

@@ -27,6 +27,7 @@ class Runner {
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   const Network* network_ = nullptr;
+  Run run_on(const Exec& exec);
   Shape planned_;
   bool is_planned_ = false;
   DenseChain chain_;

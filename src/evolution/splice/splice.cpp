@@ -7,6 +7,7 @@
 #include "core/nearest.h"
 #include "evolution/sums.h"
 #include "evolution/weight_values.h"
+#include "layers/link/link.h"
 #include "network/clone.h"
 
 namespace loom {
@@ -110,8 +111,8 @@ Result<Network> splice(const Network& a, const Network& b, const SpliceConfig& c
     if (!child.cell(i).layer) continue;
     visit_layers(Network::path(i), *child.cell(i).layer, [&](const std::string& path, Layer& layer) {
       const auto other = others.find(path);
-      if (!done || other == others.end() || other->second->kind() != layer.kind() || layer.as_link() != nullptr ||
-          other->second->as_link() != nullptr || !alike(own_weights(layer), own_weights(*other->second)))
+      if (!done || other == others.end() || &other->second->kind_row() != &layer.kind_row() || layer_as<Link>(layer) != nullptr ||
+          layer_as<Link>(*other->second) != nullptr || !alike(own_weights(layer), own_weights(*other->second)))
         return;
       done = mix_layers(mixer, path, layer, *other->second, report);
     });

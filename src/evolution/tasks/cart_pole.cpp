@@ -101,7 +101,7 @@ class CartPole final : public Task {
 // Matrices of a layer for an input of that shape.
 double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool always = false) {
   if (layer.common.is_disabled && !always) return 0;
-  if (Link* link = layer.as_link()) {
+  if (Link* link = layer_as<Link>(layer)) {
     if (link->feeds()) return link->own() != nullptr ? multiply_adds(network, *link->own(), in) : 0;
     const auto& a = link->address();
     return multiply_adds(network, *network.cell(*network.index_of({a[0], a[1], a[2], a[3]})).layer, in, true);
@@ -109,18 +109,18 @@ double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool
   const auto out = layer.output_shape(in);
   double sum = 0;
   Shape shape = in;
-  const bool is_sequence = layer.kind() == "sequential";
+  const bool is_sequence = layer.kind_row().inside == Inside::Chain;
   layer.visit_children([&](const std::string&, Layer& child) {
     sum += multiply_adds(network, child, shape);
     if (!is_sequence || child.common.is_disabled) return;
     if (const auto next = child.output_shape(shape)) shape = *next;
   });
-  if (layer.kind() == "embedding" || !out) return sum;
-  const bool is_spatial = layer.kind().starts_with("cnn") || layer.kind().starts_with("convtransposed");
+  const MatrixUse use = layer.kind_row().matrix;
+  if (use == MatrixUse::Lookup || !out) return sum;
   layer.visit_weights([&](Weight& w) {
     if (w.role() != WeightRole::Matrix) return;
     // Each filter meets every place of its output, each row of another matrix every row of the input.
-    const double places = is_spatial ? static_cast<double>(out->elements()) / static_cast<double>((*out)[0] * w.rows()) : static_cast<double>(in.rows()) / static_cast<double>(in[0]);
+    const double places = use == MatrixUse::Places ? static_cast<double>(out->elements()) / static_cast<double>((*out)[0] * w.rows()) : static_cast<double>(in.rows()) / static_cast<double>(in[0]);
     sum += static_cast<double>(w.elements()) * places;
   });
   return sum;

@@ -5,16 +5,23 @@
 
 namespace loom {
 
+constinit const LayerKind ActivationLayer::kKind{.id = 28, .name = "activation", .make = make_layer<ActivationLayer>};
+
 void ActivationLayer::fields(FieldVisitor& visit) { visit_activation(visit, fn_); }
 
-void ActivationLayer::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  activate(exec, fn_, x, y);
-  if (pass.keeps()) pass.tape->push(x);
+void ActivationLayer::forward(const Run& run, const ConstView& x, const View& y) const {
+  activate(run, fn_, x, y);
+  run.save(x);
 }
 
-void ActivationLayer::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ConstView x = pass.tape->pop();
-  if (dx.data != nullptr) through_activation(exec, pass, fn_, x, dy, dx);
+void ActivationLayer::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ConstView x = run.saved();
+  if (dx.data != nullptr) activate_backward(run, fn_, x, dy, dx);
+}
+
+void ActivationLayer::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ConstView x = run.saved();
+  if (d.data != nullptr) target_before_activation(run, rules, fn_, x, e, d);
 }
 
 }  // namespace loom

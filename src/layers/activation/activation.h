@@ -9,11 +9,13 @@ class ActivationLayer final : public Layer {
  public:
   explicit ActivationLayer(ActivationFn fn = {}) : fn_(fn) {}
 
-  std::string_view kind() const override { return "activation"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<Shape> output_shape(const Shape& input) const override { return input; }
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
 
  private:
   ActivationFn fn_;

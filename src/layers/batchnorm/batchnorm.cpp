@@ -9,6 +9,8 @@
 
 namespace loom {
 
+constinit const LayerKind BatchNorm::kKind{.id = 25, .name = "batchnorm", .make = make_layer<BatchNorm>, .width_key = "input_height"};
+
 void BatchNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
   visit("momentum", config_.momentum);
@@ -32,60 +34,69 @@ void BatchNorm::visit_weights(const std::function<void(Weight&)>& visit) {
 
 Result<Shape> BatchNorm::output_shape(const Shape& input) const { return check_channels(kind(), input, config_.input_height); }
 
-void BatchNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void BatchNorm::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   const ChannelShape s = channels_of(x.shape);
   const std::size_t c = s.channels;
-  const Tensor mean = exec.arena.tensor(1, c, x.element), deviation = exec.arena.tensor(1, c, x.element),
-               variance = exec.arena.tensor(1, c, x.element);
+  const Tensor mean = run.tensor(1, c, x.element), deviation = run.tensor(1, c, x.element),
+               variance = run.tensor(1, c, x.element);
   with_element(x.element, [&]<class T>() {
-    const T *running_mean = running_mean_.values<T>(exec), *running_var = running_var_.values<T>(exec);
-    if (pass.training) {
-      channel_statistics(exec, x, s, config_.eps, {mean.data, variance.data, deviation.data});
-      if (pass.statistics != nullptr) {
+    const T *running_mean = running_mean_.values<T>(run), *running_var = running_var_.values<T>(run);
+    if (run.training) {
+      channel_statistics(run, x, s, config_.eps, {mean.data, variance.data, deviation.data});
+      if (run.statistics != nullptr) {
         const auto n = static_cast<double>(s.samples * s.positions);
         const double m = config_.momentum, unbiased = n > 1 ? n / (n - 1) : 1;
         const auto move = [&](const Weight& running, const void* before, const void* measured, double share) {
-          const void* const latest = pass.statistics->latest(running);
-          blend(exec, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element, pass.statistics->put(running));
+          const void* const latest = run.statistics->latest(running);
+          blend(run, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element, run.statistics->put(running));
         };
         move(running_mean_, running_mean, mean.data, m);
         move(running_var_, running_var, variance.data, m * unbiased);
       }
     } else {
-      copy(exec, {running_mean, 1, c, x.element}, mean);
-      channel_deviations(exec, running_var, config_.eps, c, x.element, deviation.data);
+      copy(run, {running_mean, 1, c, x.element}, mean);
+      channel_deviations(run, running_var, config_.eps, c, x.element, deviation.data);
     }
-    batch_norm(exec, x, s, mean.data, deviation.data, gamma_.values<T>(exec), beta_.values<T>(exec), y);
+    batch_norm(run, x, s, mean.data, deviation.data, gamma_.values<T>(run), beta_.values<T>(run), y);
   });
-  if (!pass.keeps()) return;
-  pass.tape->push(x);
-  for (const Tensor& t : {mean, deviation}) pass.tape->push({t.data, Shape::of({c}), x.element});
+  run.save(x, ConstView{mean.data, Shape::of({c}), x.element}, ConstView{deviation.data, Shape::of({c}), x.element});
 }
 
-void BatchNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView deviation = pass.tape->pop(), mean = pass.tape->pop(), x = pass.tape->pop();
+// xh = the normalised input, which the gradients of gamma and beta are taken with.
+void BatchNorm::add_gains(const Run& run, const ConstView& x, const ConstView& mean, const ConstView& deviation, const ConstView& dy, const View& xh) const {
   const ChannelShape s = channels_of(x.shape);
-  const View xh = exec.arena.view(x.shape, x.element);
-  batch_norm(exec, x, s, mean.data, deviation.data, nullptr, nullptr, xh);
-  add_gain_gradients(exec, pass, s, dy, xh, gamma_, beta_, 16);
+  batch_norm(run, x, s, mean.data, deviation.data, nullptr, nullptr, xh);
+  add_gain_gradients(run, s, dy, xh, gamma_, beta_, 16);
+}
+
+void BatchNorm::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, mean, deviation] = run.saved<3>();
+  const ChannelShape s = channels_of(x.shape);
+  const View xh = run.view(x.shape, x.element);
+  add_gains(run, x, mean, deviation, dy, xh);
+  if (dx.data == nullptr) return;
+  const View mean_dy = run.view(mean.shape, x.element), mean_dot = run.view(mean.shape, x.element);
+  const auto take_mean = [&](const ConstTensor* b, const View& to) {
+    fill_zero(run, to);
+    add_channel_sums(run, s, dy, b, 0, to.data);
+    scale(run, to, 1 / static_cast<double>(s.samples * s.positions), to);
+  };
+  const ConstTensor normalised = xh;
   // A batch's own statistics move with x; the running ones do not.
-  const View mean_dy = exec.arena.view(mean.shape, x.element), mean_dot = exec.arena.view(mean.shape, x.element);
+  if (run.training) take_mean(nullptr, mean_dy), take_mean(&normalised, mean_dot);
   with_element(x.element, [&]<class T>() {
-    const T* gamma = gamma_.values<T>(exec);
-    if (dx.data == nullptr) return;
-    if (pass.tween != nullptr) return target_before_norm(exec, pass, {.shape = s, .deviation = deviation.data}, x, gamma, dy, dx);
-    if (!pass.training) return batch_norm_backward(exec, dy, xh, s, gamma, deviation.data, nullptr, nullptr, dx);
-    const auto take_mean = [&](const ConstTensor* b, const View& to) {
-      fill_zero(exec, to);
-      add_channel_sums(exec, s, dy, b, 0, to.data);
-      scale(exec, to, 1 / static_cast<double>(s.samples * s.positions), to);
-    };
-    const ConstTensor normalised = xh;
-    take_mean(nullptr, mean_dy);
-    take_mean(&normalised, mean_dot);
-    batch_norm_backward(exec, dy, xh, s, gamma, deviation.data, mean_dy.data, mean_dot.data, dx);
+    batch_norm_backward(run, dy, xh, s, gamma_.values<T>(run), deviation.data, run.training ? mean_dy.data : nullptr, run.training ? mean_dot.data : nullptr, dx);
+  });
+}
+
+void BatchNorm::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, mean, deviation] = run.saved<3>();
+  add_gains(run, x, mean, deviation, e, run.view(x.shape, x.element));
+  with_element(x.element, [&]<class T>() {
+    target_before_norm(run, rules, {.shape = channels_of(x.shape), .deviation = deviation.data}, x, gamma_.values<T>(run), e, d);
   });
 }
 

@@ -15,12 +15,27 @@ namespace {
 constexpr std::size_t kMostStored = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 38) : std::size_t{1} << 24;
 constexpr std::size_t kChunk = 128;  // output positions unfolded at a time: their patches stay in the second-level cache
 
-constexpr std::array<std::array<std::string_view, 3>, 2> kConvKinds = {
-    {{"cnn1", "cnn2", "cnn3"}, {"convtransposed1", "convtransposed2", "convtransposed3"}}};
+template <std::size_t Axes, bool Transposed>
+LayerPtr fit_conv(const FitRequest& r) {
+  const bool same_places = r.in.size() == r.out.size() && std::equal(r.in.begin() + 1, r.in.end(), r.out.begin() + 1);
+  ConvConfig config{.input_channels = r.in[0]};
+  config.filters = same_places ? r.out[0] : r.filters != 0 ? r.filters : std::max<std::size_t>(1, r.d_model / 4);
+  config.kernel_size = {{r.kernel_size}}, config.padding = {{(r.kernel_size - 1) / 2}};
+  config.bias = true, config.activation = r.activation;
+  return std::make_unique<Conv>(Axes, Transposed, config);
+}
+
+template <std::size_t Axes, bool Transposed>
+constexpr LayerKind conv_row(int id, std::string_view name, std::string_view aliases) {
+  return {.id = id, .name = name, .aliases = aliases, .make = make_layer<Conv, Axes, Transposed>, .matrix = MatrixUse::Places, .is_linear_map = true, .fit = fit_conv<Axes, Transposed>};
+}
 
 }  // namespace
 
-std::string_view Conv::kind() const { return kConvKinds[transposed_][axes_ - 1]; }
+constinit const std::array<LayerKind, 6> Conv::kKinds = {
+    conv_row<1, false>(4, "cnn1", "conv1d"), conv_row<2, false>(5, "cnn2", "conv2d"), conv_row<3, false>(6, "cnn3", "conv3d"),
+    conv_row<1, true>(10, "convtransposed1", "convtransposed1d|convtranspose1d"), conv_row<2, true>(11, "convtransposed2", "convtransposed2d|convtranspose2d"),
+    conv_row<3, true>(12, "convtransposed3", "convtransposed3d|convtranspose3d")};
 
 void Conv::fields(FieldVisitor& visit) {
   visit("input_channels|in_channels", config_.input_channels, {1});
@@ -130,76 +145,98 @@ void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const Vi
   }
 }
 
-void Conv::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+void Conv::forward(const Run& run, const ConstView& x, const View& y) const {
   const Plan p = *plan(x.shape);  // checked by output_shape()
   // The derivative is taken at the sum before the activation.
-  const View sum = pass.keeps() && !config_.activation.is_linear() ? exec.arena.view(y.shape, y.element) : y;
-  sums(exec, p, x, sum);
-  if (!config_.activation.is_linear()) activate(exec, config_.activation, sum, y);
-  if (!pass.keeps()) return;
-  pass.tape->push(x);
-  pass.tape->push(sum);
+  const View sum = run.keeps() && !config_.activation.is_linear() ? run.view(y.shape, y.element) : y;
+  sums(run, p, x, sum);
+  if (!config_.activation.is_linear()) activate(run, config_.activation, sum, y);
+  run.save(x, sum);
 }
 
-void Conv::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView sum = pass.tape->pop(), x = pass.tape->pop();
+void Conv::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, sum] = run.saved<2>();
   const Plan p = *plan(x.shape);
-  const ConvSizes& n = p.sizes;
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
-    const View slope = exec.arena.view(dy.shape, dy.element);
-    through_activation(exec, pass, config_.activation, sum, dy, slope);
+    const View slope = run.view(dy.shape, dy.element);
+    activate_backward(run, config_.activation, sum, dy, slope);
     g = slope;
   }
-  const ConvSizes reversed{n.samples, n.groups, n.filters, n.channels};
-  void* dw = pass.gradients != nullptr ? pass.gradients->of(weight_) : nullptr;
-  void* db = pass.gradients != nullptr && config_.bias ? pass.gradients->of(bias_) : nullptr;
-  if (dw != nullptr && transposed_) convolve_weight_gradient(exec, p.reversed, reversed, g.data, x.data, true, dw, nullptr, x.element);
-  if (dw != nullptr && !transposed_) convolve_weight_gradient(exec, p.forward, n, x.data, g.data, false, dw, db, x.element);
-  if (db != nullptr && (dw == nullptr || transposed_))
-    convolve_bias_gradient(exec, n.samples, config_.filters, ConvGeometry::product(p.out), g.data, db, x.element);
-  if (pass.gradients != nullptr && is_adapted(weight_)) {
-    const std::size_t size = bytes_of(x.element), x_bytes = x.shape.elements() / n.samples * size, g_bytes = g.shape.elements() / n.samples * size;
-    each_run(n.samples, 16, [&](std::size_t first, std::size_t samples) {
-      const ArenaScope run(exec.arena);
-      const View d = exec.arena.view(weight_.shape(), x.element);
-      fill_zero(exec, d);
-      const std::byte *xs = x.as<std::byte>() + first * x_bytes, *gs = g.as<std::byte>() + first * g_bytes;
-      if (transposed_)
-        convolve_weight_gradient(exec, p.reversed, {samples, n.groups, n.filters, n.channels}, gs, xs, true, d.data, nullptr, x.element);
-      else
-        convolve_weight_gradient(exec, p.forward, {samples, n.groups, n.channels, n.filters}, xs, gs, false, d.data, nullptr, x.element);
-      adapter_gradients(exec, pass, weight_, d);
-    });
-  }
+  add_products(run, p, x, g);
   if (dx.data == nullptr) return;
-  with_element(x.element, [&]<class T>() {
-    T* w = exec.arena.take<T>(weight_.elements());
-    reverse_weight(exec, n, geometry_.taps(), adapted_values<T>(exec, weight_), w, x.element);
-    if (pass.tween != nullptr) return target_of_input(exec, *pass.tween, p, {w, 1, weight_.elements(), x.element}, x, sum, g, dx);
-    convolve(exec, p.reversed, reversed, g.data, w, nullptr, dx.data, x.element);
+  const ConvSizes& n = p.sizes;
+  convolve(run, p.reversed, {n.samples, n.groups, n.filters, n.channels}, g.data, reversed_weight(run, p, x.element), nullptr, dx.data, x.element);
+}
+
+// The weight as it meets gradients of outputs.
+void* Conv::reversed_weight(const Run& run, const Plan& plan, Element element) const {
+  return with_element(element, [&]<class T>() -> void* {
+    T* const w = run.take<T>(weight_.elements());
+    reverse_weight(run, plan.sizes, geometry_.taps(), adapted_values<T>(run, weight_), w, element);
+    return w;
   });
 }
 
-// w is reversed; what covers an input is the same in every sample.
-void Conv::target_of_input(const Exec& exec, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, const ConstView& sum,
-                           const ConstView& g, const View& dx) const {
-  const ConvSizes& n = plan.sizes;
-  const std::size_t inputs = x.shape.elements() / n.samples, outputs = g.shape.elements() / n.samples;
+void Conv::add_products(const Run& run, const Plan& p, const ConstView& x, const ConstView& g) const {
+  const ConvSizes& n = p.sizes;
+  const auto weight_gradient = [&](std::size_t samples, const void* xs, const void* gs, void* dw, void* db) {
+    if (transposed_)
+      convolve_weight_gradient(run, p.reversed, {samples, n.groups, n.filters, n.channels}, gs, xs, true, dw, nullptr, x.element);
+    else
+      convolve_weight_gradient(run, p.forward, {samples, n.groups, n.channels, n.filters}, xs, gs, false, dw, db, x.element);
+  };
+  void* const dw = run.gradient(weight_);
+  void* const db = config_.bias ? run.gradient(bias_) : nullptr;
+  if (dw != nullptr) weight_gradient(n.samples, x.data, g.data, dw, db);
+  if (db != nullptr && (dw == nullptr || transposed_))
+    convolve_bias_gradient(run, n.samples, config_.filters, ConvGeometry::product(p.out), g.data, db, x.element);
+  if (run.gradients == nullptr || !is_adapted(weight_)) return;
+  const std::size_t size = bytes_of(x.element), x_bytes = x.shape.elements() / n.samples * size, g_bytes = g.shape.elements() / n.samples * size;
+  each_run(n.samples, 16, [&](std::size_t first, std::size_t samples) {
+    const ArenaScope part_scope(run.arena());
+    const View d = run.view(weight_.shape(), x.element);
+    fill_zero(run, d);
+    weight_gradient(samples, x.as<std::byte>() + first * x_bytes, g.as<std::byte>() + first * g_bytes, d.data, nullptr);
+    adapter_gradients(run, weight_, d);
+  });
+}
+
+void Conv::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, sum] = run.saved<2>();
+  const Plan p = *plan(x.shape);
+  ConstView g = e;
+  if (!config_.activation.is_linear()) {
+    const View before = run.view(e.shape, e.element);
+    target_before_activation(run, rules, config_.activation, sum, e, before);
+    g = before;
+  }
+  add_products(run, p, x, g);
+  if (d.data == nullptr) return;
+  const Tensor w{reversed_weight(run, p, x.element), 1, weight_.elements(), x.element};
   ConstView down = g;
   if (rules.averages) {
-    const View target = exec.arena.view(g.shape, g.element);
-    activate(exec, config_.activation, sum, target);
-    add(exec, target, g, target);
-    down = target;
+    const View wanted = run.view(g.shape, g.element);
+    activate(run, config_.activation, sum, wanted);
+    add(run, wanted, g, wanted);
+    down = wanted;
   }
-  convolve(exec, plan.reversed, {n.samples, n.groups, n.filters, n.channels}, down.data, w.data, nullptr, dx.data, x.element);
-  signed_gap(exec, w, w, w);  // |w|
-  const Tensor ones = exec.arena.tensor(1, outputs, x.element), sums = exec.arena.tensor(1, inputs, x.element);
-  with_element(x.element, [&]<class T>() { for_elements(exec, outputs, [&](std::size_t at, std::size_t count) { std::fill_n(ones.as<T>() + at, count, T{1}); }); });
-  convolve(exec, plan.reversed, {1, n.groups, n.filters, n.channels}, ones.data, w.data, nullptr, sums.data, x.element);
-  close_targets(exec, rules, sums.data, {x.data, n.samples, inputs, x.element}, {dx.data, n.samples, inputs, x.element});
+  const ConvSizes& n = p.sizes;
+  convolve(run, p.reversed, {n.samples, n.groups, n.filters, n.channels}, down.data, w.data, nullptr, d.data, x.element);
+  close_input(run, rules, p, w, x, g.shape.elements() / n.samples, d);
+}
+
+// Divides by what covers an input, the same in every sample; w is reversed and left as |w|.
+void Conv::close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, std::size_t outputs, const View& d) const {
+  const ConvSizes& n = plan.sizes;
+  const std::size_t inputs = x.shape.elements() / n.samples;
+  signed_gap(run, w, w, w);
+  const Tensor ones = run.tensor(1, outputs, x.element), sums = run.tensor(1, inputs, x.element);
+  with_element(x.element, [&]<class T>() { for_elements(run, outputs, [&](std::size_t at, std::size_t count) { std::fill_n(ones.as<T>() + at, count, T{1}); }); });
+  convolve(run, plan.reversed, {1, n.groups, n.filters, n.channels}, ones.data, w.data, nullptr, sums.data, x.element);
+  close_targets(run, rules, sums.data, {x.data, n.samples, inputs, x.element}, {d.data, n.samples, inputs, x.element});
 }
 
 std::size_t Conv::tween_rows(const Shape& x, const Shape& y) const {

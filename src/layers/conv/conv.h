@@ -12,30 +12,33 @@ namespace loom {
 
 struct ConvConfig {
   std::size_t input_channels = 1, filters = 1, groups = 1;
-  AxisSizes kernel_size, stride, padding, dilation, output_padding;
+  AxisSizes kernel_size{}, stride{}, padding{}, dilation{}, output_padding{};
   bool bias = false;
-  ActivationFn activation;
+  ActivationFn activation{};
 };
 
 class Conv final : public Layer {
  public:
   Conv(std::size_t axes, bool transposed, ConvConfig config = {}) : axes_(axes), transposed_(transposed), config_(std::move(config)) {}
 
-  std::string_view kind() const override;
+  static const std::array<LayerKind, 6> kKinds;  // of one to three axes, then transposed
+  const LayerKind& kind_row() const override { return kKinds[(transposed_ ? 3 : 0) + axes_ - 1]; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
   std::size_t sample_rank() const override { return axes_ + 1; }
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   std::size_t tween_rows(const Shape& x, const Shape& y) const override;
 
  private:
   struct Plan;
   Result<Plan> plan(const Shape& input) const;
-  void target_of_input(const Exec& exec, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, const ConstView& sum,
-                       const ConstView& g, const View& dx) const;
+  void* reversed_weight(const Run& run, const Plan& plan, Element element) const;
+  void add_products(const Run& run, const Plan& plan, const ConstView& x, const ConstView& g) const;
+  void close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, std::size_t outputs, const View& d) const;
   void sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const;
   std::size_t axes_;
   bool transposed_;

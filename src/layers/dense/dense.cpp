@@ -5,6 +5,12 @@
 
 namespace loom {
 
+constinit const LayerKind Dense::kKind{.id = 0, .name = "dense", .aliases = "linear", .make = make_layer<Dense>, .width_key = "input_height", .is_linear_map = true, .fit = fit};
+
+LayerPtr Dense::fit(const FitRequest& r) {
+  return std::make_unique<Dense>(DenseConfig{.input_height = r.width(), .output_height = r.wanted_width(), .bias = true, .activation = r.activation});
+}
+
 void Dense::fields(FieldVisitor& visit) {
   visit("input_height|input_size|in_features", config_.input_height, {1});
   visit("output_height|output_size|out_features", config_.output_height, {1});
@@ -34,33 +40,43 @@ Result<Shape> Dense::output_shape(const Shape& input) const {
   return input.with_cols(config_.output_height);
 }
 
-void Dense::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+void Dense::forward(const Run& run, const ConstView& x, const View& y) const {
   // The derivative is taken at the sum before the activation.
-  const View sum = pass.keeps() && !config_.activation.is_linear() ? exec.arena.view(y.shape, y.element) : y;
-  linear(exec, x, weight_, bias_, sum);
-  if (!config_.activation.is_linear()) activate(exec, config_.activation, sum, y);
-  if (!pass.keeps()) return;
-  pass.tape->push(x);
-  pass.tape->push(sum);
+  const View sum = run.keeps() && !config_.activation.is_linear() ? run.view(y.shape, y.element) : y;
+  linear(run, x, weight_, bias_, sum);
+  if (!config_.activation.is_linear()) activate(run, config_.activation, sum, y);
+  run.save(x, sum);
 }
 
-void Dense::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView sum = pass.tape->pop(), x = pass.tape->pop();
+void Dense::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, sum] = run.saved<2>();
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
-    const View slope = exec.arena.view(dy.shape, dy.element);
-    through_activation(exec, pass, config_.activation, sum, dy, slope);
+    const View slope = run.view(dy.shape, dy.element);
+    activate_backward(run, config_.activation, sum, dy, slope);
     g = slope;
   }
+  linear_backward(run, x, weight_, bias_, g, dx, rows_of_block(x.shape));
+}
+
+void Dense::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, sum] = run.saved<2>();
+  ConstView g = e;
+  if (!config_.activation.is_linear()) {
+    const View before = run.view(e.shape, e.element);
+    target_before_activation(run, rules, config_.activation, sum, e, before);
+    g = before;
+  }
   ConstTensor y = sum;
-  if (pass.tween != nullptr && pass.tween->averages) {
-    const Tensor active = exec.arena.view(dy.shape, dy.element);
-    activate(exec, config_.activation, sum, active);
+  if (rules.averages) {
+    const Tensor active = run.view(e.shape, e.element);
+    activate(run, config_.activation, sum, active);
     y = active;
   }
-  linear_backward(exec, pass, x, weight_, bias_, g, dx, rows_of_block(x.shape), false, &y);
-  close_targets(exec, pass, weight_, x, dx);
+  linear_target(run, rules, x, weight_, bias_, g, d, rows_of_block(x.shape), false, &y);
+  close_targets(run, rules, weight_, x, d);
 }
 
 }  // namespace loom

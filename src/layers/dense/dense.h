@@ -8,32 +8,31 @@ namespace loom {
 struct DenseConfig {
   std::size_t input_height = 0, output_height = 0;
   bool bias = false;
-  ActivationFn activation;
-  LayerRef tied_to;  // an embedding: its table [output_height, input_height] is the weight
+  ActivationFn activation{};
+  LayerRef tied_to{};  // an embedding: its table [output_height, input_height] is the weight
 };
 
 class Dense final : public Layer {
  public:
   explicit Dense(DenseConfig config = {}) : config_(std::move(config)) {}
 
-  // The layer as what it is; null for every other kind.
-  static const Dense* of(const Layer& layer) { return layer.kind() == kKind ? static_cast<const Dense*>(&layer) : nullptr; }
-
   const DenseConfig& config() const { return config_; }
   const Weight& weight() const { return weight_; }
   const Weight& bias() const { return bias_; }  // undeclared without one
 
-  std::string_view kind() const override { return kKind; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   LayerRef* tied_to() override { return config_.tied_to.empty() ? nullptr : &config_.tied_to; }
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
 
  private:
-  static constexpr std::string_view kKind = "dense";
+  static LayerPtr fit(const FitRequest& request);
   DenseConfig config_;
   Weight weight_, bias_;
 };

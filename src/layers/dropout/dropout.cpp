@@ -4,16 +4,18 @@
 
 namespace loom {
 
+constinit const LayerKind Dropout::kKind{.id = 23, .name = "dropout", .make = make_layer<Dropout>};
+
 Result<void> Dropout::build() {
   if (!(config_.rate >= 0 && config_.rate < 1)) return fail(Code::InvalidConfig, "dropout rate {}, expected from 0 to below 1", config_.rate);
   return {};
 }
 
-void Dropout::run(const Exec& exec, const Pass& pass, const ConstView& from, const View& to) const {
-  if (pass.training && config_.rate > 0)
-    dropout(exec, from, config_.rate, {pass.seed, RandomDomain::Dropout, pass.step, site}, to, first_element(pass, from.shape));
+void Dropout::apply(const Run& run, const ConstView& from, const View& to) const {
+  if (run.training && config_.rate > 0)
+    dropout(run, from, config_.rate, {run.seed, RandomDomain::Dropout, run.step, site}, to, run.first_element(from.shape));
   else
-    copy(exec, from, to);
+    copy(run, from, to);
 }
 
 }  // namespace loom

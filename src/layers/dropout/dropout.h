@@ -13,18 +13,19 @@ class Dropout final : public Layer {
  public:
   explicit Dropout(const DropoutConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "dropout"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override { visit("rate", config_.rate); }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override { return input; }
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override { run(exec, pass, x, y); }
+  void forward(const Run& run, const ConstView& x, const View& y) const override { apply(run, x, y); }
   // The same mask again: backward of a pass has its seed and step.
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override {
-    if (dx.data != nullptr) run(exec, pass, dy, dx);
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override {
+    if (dx.data != nullptr) apply(run, dy, dx);
   }
 
  private:
-  void run(const Exec& exec, const Pass& pass, const ConstView& from, const View& to) const;
+  void apply(const Run& run, const ConstView& from, const View& to) const;
   DropoutConfig config_;
 };
 

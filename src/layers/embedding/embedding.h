@@ -18,18 +18,24 @@ class Embedding final : public Layer {
  public:
   explicit Embedding(const EmbeddingConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "embedding"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override { visit(table_); }
   Result<Shape> output_shape(const Shape& input) const override;
   // IndexOutOfRange in exec.status for an id outside the table.
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
   // dx is 0.
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   std::size_t tween_rows(const Shape& /*x*/, const Shape& /*y*/) const override { return 1; }  // every occurrence counts
 
  private:
+  static LayerPtr fit(const FitRequest& request);
+  bool wants_gradients(const Run& run) const;
+  // Adds factor * g to the rows of the table that were read.
+  void add_rows(const Run& run, const ConstView& ids, std::size_t block, const ConstView& g, double factor) const;
   EmbeddingConfig config_;
   Weight table_;
 };

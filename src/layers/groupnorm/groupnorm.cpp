@@ -8,6 +8,8 @@
 
 namespace loom {
 
+constinit const LayerKind GroupNorm::kKind{.id = 26, .name = "groupnorm", .make = make_layer<GroupNorm>, .width_key = "input_height"};
+
 void GroupNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
   visit("num_groups", config_.num_groups, {1});
@@ -30,25 +32,33 @@ void GroupNorm::visit_weights(const std::function<void(Weight&)>& visit) {
 
 Result<Shape> GroupNorm::output_shape(const Shape& input) const { return check_channels(kind(), input, config_.input_height); }
 
-void GroupNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena);
+void GroupNorm::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena());
   with_element(x.element, [&]<class T>() {
-    group_norm(exec, x, channels_of(x.shape), config_.num_groups, gamma_.values<T>(exec), beta_.values<T>(exec), config_.eps, y);
+    group_norm(run, x, channels_of(x.shape), config_.num_groups, gamma_.values<T>(run), beta_.values<T>(run), config_.eps, y);
   });
-  if (pass.keeps()) pass.tape->push(x);
+  run.save(x);
 }
 
-void GroupNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView x = pass.tape->pop();
+void GroupNorm::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const ConstView x = run.saved();
   const ChannelShape channels = channels_of(x.shape);
-  const View xh = exec.arena.view(x.shape, x.element);
+  const View xh = run.view(x.shape, x.element);
   with_element(x.element, [&]<class T>() {
-    const T* const gamma = gamma_.values<T>(exec);
-    group_norm_backward(exec, x, channels, config_.num_groups, gamma, config_.eps, dy, xh, dx);
-    target_before_norm(exec, pass, {.shape = channels, .groups = config_.num_groups, .centred = true, .eps = config_.eps}, x, gamma, dy, dx);
+    const T* const gamma = gamma_.values<T>(run);
+    group_norm_backward(run, x, channels, config_.num_groups, gamma, config_.eps, dy, xh, dx);
   });
-  add_gain_gradients(exec, pass, channels, dy, xh, gamma_, beta_, 16);
+  add_gain_gradients(run, channels, dy, xh, gamma_, beta_, 16);
+}
+
+// Gains and shifts take products of gaps as they take those of gradients; the input's gap follows a rule of its own.
+void GroupNorm::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ConstView x = run.tape->last();
+  backward(run, e, d);
+  const ArenaScope scope(run.arena());
+  const NormGap norm{.shape = channels_of(x.shape), .groups = config_.num_groups, .centred = true, .eps = config_.eps};
+  with_element(x.element, [&]<class T>() { target_before_norm(run, rules, norm, x, gamma_.values<T>(run), e, d); });
 }
 
 }  // namespace loom

@@ -11,6 +11,13 @@
 
 namespace loom {
 
+constinit const LayerKind Kmeans::kKind{.id = 14, .name = "kmeans", .make = make_layer<Kmeans>, .width_key = "input_height", .fit = fit};
+
+LayerPtr Kmeans::fit(const FitRequest& r) {
+  using Output = KmeansConfig::Output;
+  return std::make_unique<Kmeans>(KmeansConfig{.num_clusters = r.num_clusters, .input_height = r.width(), .output = r.in == r.out ? Output::Features : Output::Probabilities});
+}
+
 void Kmeans::fields(FieldVisitor& visit) {
   visit("num_clusters", config_.num_clusters, {1});
   visit("input_height|input_size|in_features", config_.input_height, {1});
@@ -32,72 +39,78 @@ Result<Shape> Kmeans::output_shape(const Shape& input) const {
   return gives_features() ? input : input.with_cols(config_.num_clusters);
 }
 
-void Kmeans::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Kmeans::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   const SoftmaxRun row{0, config_.num_clusters, 1};
   const bool linear = config_.activation.is_linear();
   // Backward wants the assignment and what the activation saw.
-  const bool own_a = gives_features() || (pass.keeps() && !linear);
-  const View a = own_a ? exec.arena.view(*x.shape.with_cols(config_.num_clusters), x.element) : y;
-  const View pre = gives_features() && pass.keeps() && !linear ? exec.arena.view(y.shape, y.element) : gives_features() ? y : a;
+  const bool own_a = gives_features() || (run.keeps() && !linear);
+  const View a = own_a ? run.view(*x.shape.with_cols(config_.num_clusters), x.element) : y;
+  const View pre = gives_features() && run.keeps() && !linear ? run.view(y.shape, y.element) : gives_features() ? y : a;
   {
-    const ArenaScope decoded(exec.arena);
+    const ArenaScope decoded(run.arena());
     with_element(x.element, [&]<class T>() {
-      const T* centers = adapted_values<T>(exec, centers_);
-      kmeans_scores(exec, x, centers, t2(), a);
-      softmax(exec, a, 1, {&row, 1}, a);
-      if (gives_features()) gemm(exec, Operand::of(a), {centers, config_.input_height, 1}, config_.num_clusters, pre);
+      const T* centers = adapted_values<T>(run, centers_);
+      kmeans_scores(run, x, centers, t2(), a);
+      softmax(run, a, 1, {&row, 1}, a);
+      if (gives_features()) gemm(run, Operand::of(a), {centers, config_.input_height, 1}, config_.num_clusters, pre);
     });
   }
-  if (!linear) activate(exec, config_.activation, pre, y);
-  if (!pass.keeps()) return;
-  for (const ConstView& kept : {x, ConstView(a), ConstView(pre)}) pass.tape->push(kept);
+  if (!linear) activate(run, config_.activation, pre, y);
+  run.save(x, a, pre);
 }
 
-void Kmeans::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView pre = pass.tape->pop(), a = pass.tape->pop(), x = pass.tape->pop();
+void Kmeans::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, a, pre] = run.saved<3>();
   const SoftmaxRun row{0, config_.num_clusters, 1};
   ConstView g = dy;
   if (!config_.activation.is_linear()) {
-    const View slope = exec.arena.view(dy.shape, dy.element);
-    through_activation(exec, pass, config_.activation, pre, dy, slope);
+    const View slope = run.view(dy.shape, dy.element);
+    activate_backward(run, config_.activation, pre, dy, slope);
     g = slope;
   }
-  if (pass.tween != nullptr) return tween(exec, pass, x, a, g, dx);
-  const View u = exec.arena.view(a.shape, a.element);  // the gradient of l
+  const View u = run.view(a.shape, a.element);  // the gradient of l
   with_element(x.element, [&]<class T>() {
-    const T* centers = adapted_values<T>(exec, centers_);
-    if (gives_features()) gemm(exec, Operand::of(g), {centers, 1, config_.input_height}, config_.input_height, u);
-    softmax_backward(exec, a, gives_features() ? ConstView(u) : g, 1, {&row, 1}, u);
-    if (void* dc = pass.gradients == nullptr ? nullptr : pass.gradients->of(centers_))
-      kmeans_center_gradient(exec, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(),
+    const T* centers = adapted_values<T>(run, centers_);
+    if (gives_features()) gemm(run, Operand::of(g), {centers, 1, config_.input_height}, config_.input_height, u);
+    softmax_backward(run, a, gives_features() ? ConstView(u) : g, 1, {&row, 1}, u);
+    if (void* dc = run.gradients == nullptr ? nullptr : run.gradients->of(centers_))
+      kmeans_center_gradient(run, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(),
                              rows_of_block(x.shape), dc);
-    if (pass.gradients != nullptr && is_adapted(centers_)) {
+    if (run.gradients != nullptr && is_adapted(centers_)) {
       each_run(x.shape.rows(), rows_of_block(x.shape), [&](std::size_t first, std::size_t rows) {
-        const ArenaScope run(exec.arena);
+        const ArenaScope part_scope(run.arena());
         const auto part = [&](ConstTensor t) { return ConstTensor{t.row<T>(first), rows, t.cols, t.element}; };
-        const View dc = exec.arena.view(centers_.shape(), x.element);
-        fill_zero(exec, dc);
-        kmeans_center_gradient(exec, part(x), centers, part(u), gives_features() ? part(a) : ConstTensor(),
+        const View dc = run.view(centers_.shape(), x.element);
+        fill_zero(run, dc);
+        kmeans_center_gradient(run, part(x), centers, part(u), gives_features() ? part(a) : ConstTensor(),
                                gives_features() ? part(g) : ConstTensor(), t2(), rows, dc.data);
-        adapter_gradients(exec, pass, centers_, dc);
+        adapter_gradients(run, centers_, dc);
       });
     }
-    if (dx.data != nullptr) kmeans_input_gradient(exec, x, centers, u, t2(), dx);
+    if (dx.data != nullptr) kmeans_input_gradient(run, x, centers, u, t2(), dx);
   });
 }
 
 // Centers move to or from the rows (engine L-132): probabilities by e_k (x - c_k), features by a_k e.
-void Kmeans::tween(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& a, const ConstView& g, const View& dx) const {
-  View pull = exec.arena.view(a.shape, a.element);
-  gives_features() ? fill_zero(exec, pull) : copy(exec, g, pull);
+void Kmeans::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, a, pre] = run.saved<3>();
+  ConstView g = e;
+  if (!config_.activation.is_linear()) {
+    const View before = run.view(e.shape, e.element);
+    target_before_activation(run, rules, config_.activation, pre, e, before);
+    g = before;
+  }
+  View pull = run.view(a.shape, a.element);
+  gives_features() ? fill_zero(run, pull) : copy(run, g, pull);
   with_element(x.element, [&]<class T>() {
-    const T* centers = adapted_values<T>(exec, centers_);
-    if (void* dc = pass.gradients == nullptr ? nullptr : pass.gradients->of(centers_))
-      kmeans_center_gradient(exec, x, centers, pull, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), 1, rows_of_block(x.shape), dc);
-    if (dx.data == nullptr) return;
-    gives_features() ? copy(exec, g, dx) : kmeans_input_gradient(exec, x, centers, pull, 1, dx);
+    const T* centers = adapted_values<T>(run, centers_);
+    if (void* dc = run.gradient(centers_))
+      kmeans_center_gradient(run, x, centers, pull, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), 1, rows_of_block(x.shape), dc);
+    if (d.data == nullptr) return;
+    gives_features() ? copy(run, g, d) : kmeans_input_gradient(run, x, centers, pull, 1, d);
   });
 }
 

@@ -9,24 +9,26 @@ struct KmeansConfig {
   std::size_t num_clusters = 0, input_height = 0;
   double temperature = 1;
   enum class Output : std::uint8_t { Probabilities, Features } output = Output::Probabilities;
-  ActivationFn activation;
+  ActivationFn activation{};
 };
 
 class Kmeans final : public Layer {
  public:
   explicit Kmeans(const KmeansConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "kmeans"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override { visit(centers_); }
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return gives_features() ? 1 : 0.1; }
 
  private:
-  void tween(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& a, const ConstView& g, const View& dx) const;
+  static LayerPtr fit(const FitRequest& request);
   bool gives_features() const { return config_.output == KmeansConfig::Output::Features; }
   double t2() const { return config_.temperature * config_.temperature; }
   KmeansConfig config_;

@@ -8,6 +8,12 @@
 
 namespace loom {
 
+constinit const LayerKind LayerNorm::kKind{.id = 9, .name = "layernorm", .make = make_layer<LayerNorm>, .width_key = "input_height", .fit = fit};
+
+LayerPtr LayerNorm::fit(const FitRequest& r) {
+  return std::make_unique<LayerNorm>(LayerNormConfig{.input_height = r.width()});
+}
+
 void LayerNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
   visit("eps", config_.eps);
@@ -34,24 +40,33 @@ Result<Shape> LayerNorm::output_shape(const Shape& input) const {
   return input;
 }
 
-void LayerNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena);
+void LayerNorm::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena());
   with_element(x.element,
-               [&]<class T>() { layer_norm(exec, x, gamma_.values<T>(exec), config_.bias ? beta_.values<T>(exec) : nullptr, config_.eps, y); });
-  if (pass.keeps()) pass.tape->push(x);
+               [&]<class T>() { layer_norm(run, x, gamma_.values<T>(run), config_.bias ? beta_.values<T>(run) : nullptr, config_.eps, y); });
+  run.save(x);
 }
 
-void LayerNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView x = pass.tape->pop();
-  const View xh = exec.arena.view(x.shape, x.element);
+void LayerNorm::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const ConstView x = run.saved();
+  const View xh = run.view(x.shape, x.element);
   const ChannelShape rows{x.shape.rows(), x.shape.cols(), 1};
   with_element(x.element, [&]<class T>() {
-    const T* const gamma = gamma_.values<T>(exec);
-    layer_norm_backward(exec, x, gamma, config_.eps, dy, xh, dx);
-    target_before_norm(exec, pass, {.shape = rows, .centred = true, .eps = config_.eps}, x, gamma, dy, dx);
+    const T* const gamma = gamma_.values<T>(run);
+    layer_norm_backward(run, x, gamma, config_.eps, dy, xh, dx);
   });
-  add_gain_gradients(exec, pass, rows, dy, xh, gamma_, beta_, rows_of_block(x.shape));
+  add_gain_gradients(run, rows, dy, xh, gamma_, beta_, rows_of_block(x.shape));
+}
+
+// Gains and shifts take products of gaps as they take those of gradients; the input's gap follows a rule of its own.
+void LayerNorm::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ConstView x = run.tape->last();
+  backward(run, e, d);
+  const ArenaScope scope(run.arena());
+  with_element(x.element, [&]<class T>() {
+    target_before_norm(run, rules, {.shape = {x.shape.rows(), x.shape.cols(), 1}, .centred = true, .eps = config_.eps}, x, gamma_.values<T>(run), e, d);
+  });
 }
 
 }  // namespace loom

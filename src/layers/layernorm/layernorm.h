@@ -15,16 +15,19 @@ class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(const LayerNormConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "layernorm"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
 
  private:
+  static LayerPtr fit(const FitRequest& request);
   LayerNormConfig config_;
   Weight gamma_, beta_;
 };

@@ -5,9 +5,11 @@
 
 namespace loom {
 
+constinit const LayerKind Link::kKind{.id = -1, .name = "link", .make = make_layer<Link>, .inside = Inside::Wrapped};
+
 void visit_running(Layer& layer, const std::function<void(Layer&)>& visit) {
   visit(layer);
-  if (const Link* link = layer.as_link(); link != nullptr && link->target() != nullptr) visit_running(*link->target(), visit);
+  if (const Link* link = layer_as<Link>(layer); link != nullptr && link->target() != nullptr) visit_running(*link->target(), visit);
   layer.visit_children([&](const std::string&, Layer& child) {
     if (!child.common.is_disabled) visit_running(child, visit);
   });
@@ -63,67 +65,61 @@ Result<Shape> Link::fed_shape(const Shape& input, const Shape& target) const {
   return own_ ? own_->output_shape(merged) : Result<Shape>(merged);
 }
 
-Pass Link::shifted(const Pass& pass) const {
-  Pass use = pass;
-  const auto behind = [&](auto& span, std::size_t slots) { span = span.subspan(std::min(slots, span.size())); };
-  behind(use.rope_tables, state_shift_);
-  behind(use.recurrent, state_shift_);
-  behind(use.metas, state_shift_);
-  behind(use.caches, state_shift_ * pass.runs.size());
+Run Link::shifted(const Run& run) const {
+  Run use = run;
+  use.states = run.states.from(state_shift_, run.inputs.sequences.size());
   return use;
 }
 
-void Link::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+void Link::forward(const Run& run, const ConstView& x, const View& y) const {
   if (!feeds()) {
-    if (!resolved_) return unresolved(exec);
-    if (target_ == nullptr) return copy(exec, x, y);
-    return state_shift_ == 0 ? run_forward(*target_, exec, pass, x, y) : run_forward(*target_, exec, shifted(pass), x, y);
+    if (!resolved_) return unresolved(run);
+    if (target_ == nullptr) return copy(run, x, y);
+    return state_shift_ == 0 ? run_forward(*target_, run, x, y) : run_forward(*target_, shifted(run), x, y);
   }
-  if (!source_.prepared || source_.slot >= pass.cells.size() || pass.cells[source_.slot].data == nullptr) return unresolved(exec);
-  const ArenaScope scope(exec.arena, pass.keeps());
-  const ConstView& fed = pass.cells[source_.slot];
+  if (!source_.prepared || source_.slot >= run.cells.outputs.size() || run.cells.outputs[source_.slot].data == nullptr) return unresolved(run);
+  const ArenaScope scope(run.arena(), run.keeps());
+  const ConstView& fed = run.cells.outputs[source_.slot];
   ConstView in = fed;
   if (merge_ == Merge::Add) {
-    const View sum = exec.arena.view(x.shape, x.element);
-    add(exec, x, fed, sum);
+    const View sum = run.view(x.shape, x.element);
+    add(run, x, fed, sum);
     in = sum;
   } else if (merge_ == Merge::Concat) {
-    const View both = exec.arena.view(*x.shape.with_cols(x.shape.cols() + fed.shape.cols()), x.element);
-    concat(exec, x, fed, both);
+    const View both = run.view(*x.shape.with_cols(x.shape.cols() + fed.shape.cols()), x.element);
+    concat(run, x, fed, both);
     in = both;
   }
-  own_ ? run_forward(*own_, exec, pass, in, y) : copy(exec, in, y);
-  if (!pass.keeps()) return;
-  pass.tape->push(x);
-  pass.tape->push(in);
+  own_ ? run_forward(*own_, run, in, y) : copy(run, in, y);
+  run.save(x, in);
 }
 
-void Link::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+void Link::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
   if (!feeds()) {
-    if (!resolved_) return unresolved(exec);
-    if (target_ != nullptr) return state_shift_ == 0 ? run_backward(*target_, exec, pass, dy, dx) : run_backward(*target_, exec, shifted(pass), dy, dx);
-    if (dx.data != nullptr) copy(exec, dy, dx);
+    if (!resolved_) return unresolved(run);
+    if (target_ != nullptr) return state_shift_ == 0 ? run_backward(*target_, run, dy, dx, rules) : run_backward(*target_, shifted(run), dy, dx, rules);
+    if (dx.data != nullptr) copy(run, dy, dx);
     return;
   }
-  if (source_.slot >= pass.d_cells.size()) return unresolved(exec);
-  const ArenaScope scope(exec.arena);
-  const ConstView in = pass.tape->pop(), x = pass.tape->pop();
-  const View& to = pass.d_cells[source_.slot];
+  if (source_.slot >= run.cells.gradients.size()) return unresolved(run);
+  const ArenaScope scope(run.arena());
+  const auto [x, in] = run.saved<2>();
+  const View& to = run.cells.gradients[source_.slot];
   ConstView din = dy;
   if (own_) {
-    const View inner = exec.arena.view(in.shape, dy.element);
-    run_backward(*own_, exec, pass, dy, inner);
+    const View inner = run.view(in.shape, dy.element);
+    run_backward(*own_, run, dy, inner, rules);
     din = inner;
   }
   if (merge_ == Merge::Concat) {
     const std::size_t mine = x.shape.cols(), all = in.shape.cols();
-    if (dx.data != nullptr) move_slices(exec, {x.shape.rows(), mine}, din, {0, all}, dx, {0, mine});
-    add_slices(exec, {x.shape.rows(), all - mine}, din, {mine, all}, to, {0, all - mine});
+    if (dx.data != nullptr) move_slices(run, {x.shape.rows(), mine}, din, {0, all}, dx, {0, mine});
+    add_slices(run, {x.shape.rows(), all - mine}, din, {mine, all}, to, {0, all - mine});
     return;
   }
-  add(exec, to, din, to);
+  add(run, to, din, to);
   if (dx.data == nullptr) return;
-  merge_ == Merge::Add ? copy(exec, din, dx) : fill_zero(exec, dx);
+  merge_ == Merge::Add ? copy(run, din, dx) : fill_zero(run, dx);
 }
 
 }  // namespace loom

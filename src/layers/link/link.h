@@ -18,19 +18,20 @@ class Link final : public Layer {
     source_.address = target;
   }
 
-  // Never the kind of its own operation: whoever reads a kind may cast to the class of that name.
-  std::string_view kind() const override { return "link"; }
+  // Never the kind of its own operation: whoever reads a kind may cast to the class of that name. No spec says "link".
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   // The link's keys; those of its own operation are that layer's.
   void fields(FieldVisitor& visit) override;
   // The own operation stands at the link's path.
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
-  Link* as_link() override { return this; }
   const Layer& last_operation() const override;
   Result<Shape> output_shape(const Shape& input) const override;
   // Of a feed link, from its input and the target's output.
   Result<Shape> fed_shape(const Shape& input, const Shape& target) const;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override { take_back(run, dy, dx, nullptr); }
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override { take_back(run, e, d, &rules); }
 
   // In the plain sweep auto is share (V-23).
   bool feeds() const { return mode_ == Mode::Feed; }
@@ -51,7 +52,8 @@ class Link final : public Layer {
   void unresolve() { target_ = nullptr, resolved_ = false, source_.prepared = false; }
 
  private:
-  Pass shifted(const Pass& pass) const;
+  Run shifted(const Run& run) const;
+  void take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   Mode mode_ = Mode::Auto;
   Merge merge_ = Merge::Replace;
   LayerPtr own_;

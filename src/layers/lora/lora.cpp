@@ -5,6 +5,8 @@
 
 namespace loom {
 
+constinit const LayerKind Lora::kKind{.id = 24, .name = "lora", .make = make_layer<Lora>, .inside = Inside::Wrapped};
+
 void Lora::fields(FieldVisitor& visit) {
   visit("rank", config_.rank, {0, 65536});
   visit("alpha", config_.alpha);
@@ -39,13 +41,13 @@ Result<Shape> Lora::output_shape(const Shape& input) const {
   return out;
 }
 
-void Lora::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  base_->common.is_disabled ? copy(exec, x, y) : run_forward(*base_, exec, pass, x, y);
+void Lora::forward(const Run& run, const ConstView& x, const View& y) const {
+  base_->common.is_disabled ? copy(run, x, y) : run_forward(*base_, run, x, y);
 }
 
-void Lora::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  if (!base_->common.is_disabled) return run_backward(*base_, exec, pass, dy, dx);
-  if (dx.data != nullptr) copy(exec, dy, dx);
+void Lora::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
+  if (!base_->common.is_disabled) return run_backward(*base_, run, dy, dx, rules);
+  if (dx.data != nullptr) copy(run, dy, dx);
 }
 
 }  // namespace loom

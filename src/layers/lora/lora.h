@@ -15,21 +15,23 @@ class Lora final : public Layer {
  public:
   explicit Lora(const LoraConfig& config = {}, LayerPtr base = nullptr) : config_(config), base_(std::move(base)) {}
 
-  std::string_view kind() const override { return "lora"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   // InvalidConfig without a layer inside or without a matrix in it.
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override { take_back(run, dy, dx, nullptr); }
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override { take_back(run, e, d, &rules); }
   const Layer& last_operation() const override { return base_->last_operation(); }
-  Lora* as_lora() override { return this; }
 
   // The adapters were merged into their matrices.
   void drop_adapters() { config_.rank = 0; }
 
  private:
+  void take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   LoraConfig config_;
   LayerPtr base_;
 };

@@ -5,6 +5,8 @@
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
+
+constinit const LayerKind Metacognition::kKind{.id = 19, .name = "metacognition", .aliases = "meta", .make = make_layer<Metacognition>, .inside = Inside::Wrapped};
 namespace {
 
 constexpr std::size_t kFigures = 6;
@@ -137,71 +139,73 @@ void Metacognition::remember(MetaState& state, const TensorStats& before, const 
   }
 }
 
-void Metacognition::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Metacognition::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   // An effect must not write where it reads what was said.
   const bool says_itself = config_.source == Source::Activations && network_ != nullptr && network_->common.is_disabled;
-  const View y0 = has_effect() && (pass.keeps() || says_itself) ? exec.arena.view(y.shape, y.element) : y;
-  observed_->common.is_disabled ? copy(exec, x, y0) : run_forward(*observed_, exec, pass, x, y0);
-  if (exec.status) return;
-  MetaState* const state = slot_ < pass.metas.size() ? &pass.metas[slot_] : nullptr;
+  const View y0 = has_effect() && (run.keeps() || says_itself) ? run.view(y.shape, y.element) : y;
+  observed_->common.is_disabled ? copy(run, x, y0) : run_forward(*observed_, run, x, y0);
+  if (run.exec.status) return;
+  MetaState* const state = slot_ < run.states.metas.size() ? &run.states.metas[slot_] : nullptr;
   TensorStats now;
-  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) now = tensor_statistics(exec, y0);
-  if (state != nullptr && !exec.rehearsal()) {
-    remember(*state, tensor_statistics(exec, x), now);
+  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) now = tensor_statistics(run, y0);
+  if (state != nullptr && !run.rehearsal()) {
+    remember(*state, tensor_statistics(run, x), now);
     state->input = x.shape, state->output = y.shape;
   }
   if (!has_effect()) return;
-  const ConstView said = source(exec, state, now, x, y0);
+  const ConstView said = source(run, state, now, x, y0);
   ConstView m = said;
   if (!network_->common.is_disabled) {
-    const View to = exec.arena.view(*network_->output_shape(said.shape), x.element);  // checked at prepare()
-    run_forward(*network_, exec, pass, said, to);
-    if (exec.status) return;
+    const View to = run.view(*network_->output_shape(said.shape), x.element);  // checked at prepare()
+    run_forward(*network_, run, said, to);
+    if (run.exec.status) return;
     m = to;
   }
-  apply_effect(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, y0, by_group(m), y, first_element(pass, y.shape));
-  if (!pass.keeps()) return;
-  pass.tape->push(said);
-  pass.tape->push(m);
-  pass.tape->push(y0);
+  apply_effect(run, config_.effect, {run.seed, RandomDomain::Noise, run.step, site}, y0, by_group(m), y, run.first_element(y.shape));
+  run.save(said, m, y0);
 }
 
-void Metacognition::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const auto watched = [&](const ConstView& d) {
-    if (!observed_->common.is_disabled) return run_backward(*observed_, exec, pass, d, dx);
-    if (dx.data != nullptr) copy(exec, d, dx);
-  };
-  if (!has_effect()) return watched(dy);
-  const ArenaScope scope(exec.arena);
-  const ConstView y0 = pass.tape->pop(), m = pass.tape->pop(), said = pass.tape->pop();
-  if (pass.tween != nullptr) {
-    // The observed layer aims at its own output + e. What the meta network left on the tape is taken back.
-    if (!network_->common.is_disabled) {
-      const View none = exec.arena.view(m.shape, m.element);
-      fill_zero(exec, none);
-      Pass inner = pass;
-      inner.gradients = nullptr, inner.watch = nullptr;
-      run_backward(*network_, exec, inner, none, {nullptr, said.shape, dy.element});
-    }
-    return watched(dy);
+void Metacognition::observed_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
+  if (!observed_->common.is_disabled) return run_backward(*observed_, run, dy, dx, rules);
+  if (dx.data != nullptr) copy(run, dy, dx);
+}
+
+// The observed layer aims at its own output + e. What the meta network left on the tape is taken back.
+void Metacognition::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  if (!has_effect()) return observed_back(run, e, d, &rules);
+  const ArenaScope scope(run.arena());
+  const auto [said, m, y0] = run.saved<3>();
+  if (!network_->common.is_disabled) {
+    const View none = run.view(m.shape, m.element);
+    fill_zero(run, none);
+    Run inner = run;
+    inner.gradients = nullptr, inner.watch = nullptr;
+    run_backward(*network_, inner, none, {nullptr, said.shape, e.element}, &rules);
   }
-  const View dy0 = exec.arena.view(dy.shape, dy.element), dm = exec.arena.view(m.shape, m.element);
+  observed_back(run, e, d, &rules);
+}
+
+void Metacognition::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  if (!has_effect()) return observed_back(run, dy, dx, nullptr);
+  const ArenaScope scope(run.arena());
+  const auto [said, m, y0] = run.saved<3>();
+  const View dy0 = run.view(dy.shape, dy.element), dm = run.view(m.shape, m.element);
   const ConstTensor groups = by_group(m);
-  apply_effect_backward(exec, config_.effect, {pass.seed, RandomDomain::Noise, pass.step, site}, dy, y0, groups, dy0,
-                        {dm.data, groups.rows, groups.cols, dm.element}, first_element(pass, dy.shape));
+  apply_effect_backward(run, config_.effect, {run.seed, RandomDomain::Noise, run.step, site}, dy, y0, groups, dy0,
+                        {dm.data, groups.rows, groups.cols, dm.element}, run.first_element(dy.shape));
   View dsaid = dm;
   if (!network_->common.is_disabled) {
-    Pass inner = pass;
+    Run inner = run;
     if (!config_.train_meta) inner.gradients = nullptr;
     dsaid = View{nullptr, said.shape, dy.element};
-    if (is_per_sample()) dsaid = exec.arena.view(said.shape, dy.element);
-    run_backward(*network_, exec, inner, dm, dsaid);
-    if (exec.status) return;
+    if (is_per_sample()) dsaid = run.view(said.shape, dy.element);
+    run_backward(*network_, inner, dm, dsaid);
+    if (run.exec.status) return;
   }
-  if (config_.source == Source::Activations) add(exec, dy0, dsaid, dy0);
-  watched(dy0);
-  if (config_.source == Source::Input && dx.data != nullptr && !exec.status) add(exec, dx, dsaid, dx);
+  if (config_.source == Source::Activations) add(run, dy0, dsaid, dy0);
+  observed_back(run, dy0, dx, nullptr);
+  if (config_.source == Source::Input && dx.data != nullptr && !run.exec.status) add(run, dx, dsaid, dx);
 }
 
 }  // namespace loom

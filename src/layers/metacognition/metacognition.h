@@ -41,16 +41,17 @@ class Metacognition final : public Layer {
   explicit Metacognition(MetacognitionConfig config = {}, LayerPtr observed = nullptr, LayerPtr network = nullptr)
       : config_(std::move(config)), observed_(std::move(observed)), network_(std::move(network)) {}
 
-  std::string_view kind() const override { return "metacognition"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   // InvalidConfig without an observed layer, or with an effect and no meta network.
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
-  Metacognition* as_metacognition() override { return this; }
 
   std::span<const MetaRule> rules() const { return config_.rules; }
   std::size_t slot() const { return slot_; }
@@ -67,6 +68,7 @@ class Metacognition final : public Layer {
   // m as the effect reads it: a row per sample, or one.
   ConstTensor by_group(const ConstView& m) const;
   ConstView source(const Exec& exec, const MetaState* state, const TensorStats& now, const ConstView& x, const ConstView& y) const;
+  void observed_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   void remember(MetaState& state, const TensorStats& before, const TensorStats& after) const;
 
   MetacognitionConfig config_;

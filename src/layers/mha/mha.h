@@ -21,7 +21,7 @@ struct MhaConfig {
   bool qkv_bias = false, out_bias = false;
   bool causal = true, cross = false;
   bool uses_rope = true;
-  RopeConfig rope;                   // dim 0: head_dim * partial_rotary_factor
+  RopeConfig rope{};                 // dim 0: head_dim * partial_rotary_factor
   double partial_rotary_factor = 1;
   QkNorm qk_norm = QkNorm::None;
   bool inner_norm = false;
@@ -36,29 +36,39 @@ class Mha final : public Layer {
  public:
   explicit Mha(MhaConfig config = {}) : config_(std::move(config)) {}
 
-  std::string_view kind() const override { return "mha"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   // InvalidConfig unless the heads divide as they must; Unsupported for rope scaling of other kinds.
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
   std::size_t sample_rank() const override { return 2; }
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& weight) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
 
  private:
+  static LayerPtr fit(const FitRequest& request);
   using RopeTablePtr = std::shared_ptr<const RopeTable>;
   Result<void> complete_config();
   AttentionConfig attention_config() const;
   float input_floor() const { return config_.inner_norm ? kBitnetFloor : 0.0f; }
   // Null and exec.status when the call cannot be computed.
-  const ConstView* key_source(const Exec& exec, const Pass& pass, const ConstView& x) const;
+  const ConstView* key_source(const Run& run, const ConstView& x) const;
   RopeTablePtr rope_table(const Exec& exec, std::size_t positions) const;
   void norm(const Exec& exec, ConstTensor x, const Weight& gain, Tensor y) const;
-  void norm_backward(const Exec& exec, const Pass& pass, ConstTensor x, const Weight& gain, Tensor d, std::size_t block) const;
-  void forward_cached(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const;
+  void norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before, std::size_t block) const;
+  void norm_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& gain, Tensor d, std::size_t block) const;
+  // What attention read: q and k normed and rotated.
+  struct AttentionSaved {
+    const ConstView &q, &k, &v, &mask;
+    std::size_t samples;
+  };
+  void target_of_values(const Run& run, const TweenRules& rules, const AttentionSaved& kept, const View& d_o, const View& dv) const;
+  void forward_cached(const Run& run, const ConstView& x, const View& y) const;
 
   MhaConfig config_;
   Weight q_, k_, v_, o_, q_bias_, k_bias_, v_bias_, o_bias_, q_norm_, k_norm_, inner_norm_;

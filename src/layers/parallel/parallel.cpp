@@ -9,6 +9,8 @@
 
 namespace loom {
 
+constinit const LayerKind Parallel::kKind{.id = 16, .name = "parallel", .make = make_layer<Parallel>, .inside = Inside::Branches};
+
 void Parallel::fields(FieldVisitor& visit) {
   visit.choice("combine_mode", config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"}, Code::InvalidConfig);
   visit("concat_axis", config_.concat_axis);
@@ -180,66 +182,75 @@ Parallel::Piece Parallel::piece(std::size_t branch, const Shape& shape, const Sh
   return {{outer, width}, {0, width}, {begin, y.elements() / outer}};
 }
 
-void Parallel::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  if (branches_.empty()) return copy(exec, x, y);
-  if (config_.combine_mode == Combine::Filter) return mix_forward(exec, pass, x, y);
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Parallel::forward(const Run& run, const ConstView& x, const View& y) const {
+  if (branches_.empty()) return copy(run, x, y);
+  if (config_.combine_mode == Combine::Filter) return mix_forward(run, x, y);
+  const ArenaScope scope(run.arena(), run.keeps());
   const bool pieces = config_.combine_mode == Combine::Concat || config_.combine_mode == Combine::GridScatter;
   const std::size_t enabled = num_enabled();
-  if (enabled == 0 || (pieces && (enabled != branches_.size() || config_.combine_mode == Combine::GridScatter))) fill_zero(exec, y);
+  if (enabled == 0 || (pieces && (enabled != branches_.size() || config_.combine_mode == Combine::GridScatter))) fill_zero(run, y);
   std::size_t position = 0;
-  ConstView sum;  // of the branches so far; what a branch wrote itself stays as it is for its backward pass
-  for (std::size_t i = 0; i < branches_.size() && !exec.status; ++i) {
+  ConstView sum;  // of the branches so far; what a branch wrote itself stays as it is for its backward run
+  for (std::size_t i = 0; i < branches_.size() && !run.exec.status; ++i) {
     if (!is_enabled(i) && !pieces) continue;
     const Shape shape = *branches_[i]->output_shape(x.shape);  // checked at prepare()
     const Piece p = pieces ? piece(i, shape, y.shape, position) : Piece{};
     if (!is_enabled(i)) continue;
-    const ArenaScope branch_scope(exec.arena, pass.keeps());  // without a tape the first sum is y itself
-    const bool alone = !pieces && sum.data == nullptr && (enabled == 1 || !pass.keeps());
-    const View out = alone ? y : exec.arena.view(shape, x.element);
-    run_forward(*branches_[i], exec, pass, x, out);
+    const ArenaScope branch_scope(run.arena(), run.keeps());  // without a tape the first sum is y itself
+    const bool alone = !pieces && sum.data == nullptr && (enabled == 1 || !run.keeps());
+    const View out = alone ? y : run.view(shape, x.element);
+    run_forward(*branches_[i], run, x, out);
     if (config_.combine_mode == Combine::Concat)
-      move_slices(exec, p.slices, out, p.own, y, p.place);
+      move_slices(run, p.slices, out, p.own, y, p.place);
     else if (config_.combine_mode == Combine::GridScatter)
-      add_slices(exec, p.slices, out, p.own, y, p.place);
+      add_slices(run, p.slices, out, p.own, y, p.place);
     else if (sum.data != nullptr)
-      add(exec, sum, out, y);
+      add(run, sum, out, y);
     sum = sum.data == nullptr ? ConstView(out) : ConstView(y);
   }
-  if (config_.combine_mode == Combine::Avg && enabled > 1) scale(exec, y, 1.0 / static_cast<double>(enabled), y);
-  if (pass.keeps()) pass.tape->push(x);
+  if (config_.combine_mode == Combine::Avg && enabled > 1) scale(run, y, 1.0 / static_cast<double>(enabled), y);
+  run.save(x);
 }
 
-void Parallel::branch_backward(const Exec& exec, const Pass& pass, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first) const {
+void Parallel::branch_backward(const Run& run, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first, const TweenRules* rules) const {
   View to = dx;
-  if (!is_first && dx.data != nullptr) to = exec.arena.view(dx.shape, dx.element);
-  run_backward(branch, exec, pass, dy, to);
-  if (!is_first && dx.data != nullptr) add(exec, dx, to, dx);
+  if (!is_first && dx.data != nullptr) to = run.view(dx.shape, dx.element);
+  run_backward(branch, run, dy, to, rules);
+  if (!is_first && dx.data != nullptr) add(run, dx, to, dx);
   is_first = false;
 }
 
-void Parallel::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+void Parallel::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  config_.combine_mode == Combine::Filter ? mix_backward(run, dy, dx) : take_back(run, dy, dx, nullptr);
+}
+
+void Parallel::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  config_.combine_mode == Combine::Filter ? mix_target(run, rules, e, d) : take_back(run, e, d, &rules);
+}
+
+// Of a sum every branch takes the whole gradient, of a mean its share. With rules every branch of a mean aims at the whole gap too, and
+// what several branches ask of the input is averaged.
+void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
   if (branches_.empty()) {
-    if (dx.data != nullptr) copy(exec, dy, dx);
+    if (dx.data != nullptr) copy(run, dy, dx);
     return;
   }
-  if (config_.combine_mode == Combine::Filter) return mix_backward(exec, pass, dy, dx);
-  const ArenaScope scope(exec.arena);
-  const Shape input = pass.tape->pop().shape;
+  const ArenaScope scope(run.arena());
+  const Shape input = run.saved().shape;
   const bool pieces = config_.combine_mode == Combine::Concat || config_.combine_mode == Combine::GridScatter;
   ConstView shared = dy;
-  if (config_.combine_mode == Combine::Avg && num_enabled() > 1 && pass.tween == nullptr) {
-    const View part = exec.arena.view(dy.shape, dy.element);
-    scale(exec, dy, 1.0 / static_cast<double>(num_enabled()), part);
+  if (config_.combine_mode == Combine::Avg && num_enabled() > 1 && rules == nullptr) {
+    const View part = run.view(dy.shape, dy.element);
+    scale(run, dy, 1.0 / static_cast<double>(num_enabled()), part);
     shared = part;
   }
   std::size_t position = 0;  // from the end of the concatenated axis to its begin
   for (std::size_t i = 0; i < branches_.size() && config_.combine_mode == Combine::Concat; ++i)
     piece(i, *branches_[i]->output_shape(input), dy.shape, position);
   bool is_first = true;
-  for (std::size_t i = branches_.size(); i-- > 0 && !exec.status;) {
+  for (std::size_t i = branches_.size(); i-- > 0 && !run.exec.status;) {
     if (!is_enabled(i) && !pieces) continue;
-    const ArenaScope branch_scope(exec.arena);
+    const ArenaScope branch_scope(run.arena());
     ConstView d = shared;
     if (pieces) {
       const Shape shape = *branches_[i]->output_shape(input);
@@ -248,120 +259,111 @@ void Parallel::backward(const Exec& exec, const Pass& pass, const ConstView& dy,
       position -= std::min(position, width);
       if (config_.combine_mode == Combine::Concat) p.place.offset = position;
       if (!is_enabled(i)) continue;
-      const View slice = exec.arena.view(shape, dy.element);
-      move_slices(exec, p.slices, dy, p.place, slice, p.own);
+      const View slice = run.view(shape, dy.element);
+      move_slices(run, p.slices, dy, p.place, slice, p.own);
       d = slice;
     }
-    branch_backward(exec, pass, *branches_[i], d, dx, is_first);
+    branch_backward(run, *branches_[i], d, dx, is_first, rules);
   }
-  if (is_first && dx.data != nullptr) fill_zero(exec, dx);
-  if (pass.tween != nullptr && dx.data != nullptr && num_enabled() > 1) scale(exec, dx, 1 / static_cast<double>(num_enabled()), dx);
+  if (is_first && dx.data != nullptr) fill_zero(run, dx);
+  if (rules != nullptr && dx.data != nullptr && num_enabled() > 1) scale(run, dx, 1 / static_cast<double>(num_enabled()), dx);
 }
 
 // Which branches take part, and how the gate's output is read.
 GateRule Parallel::rule(const Exec& exec) const {
-  GateRule rule{config_.gate_temperature, config_.top_k, gate_->last_operation().kind() == "softmax"};
+  GateRule rule{config_.gate_temperature, config_.top_k, gate_->last_operation().kind_row().gives_distribution};
   auto* enabled = exec.arena.take<std::uint8_t>(branches_.size());
   for (std::size_t i = 0; i < branches_.size() && !exec.rehearsal(); ++i) enabled[i] = is_enabled(i) ? 1 : 0;
   rule.enabled = enabled;
   return rule;
 }
 
-void Parallel::mix_forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   const std::size_t n = branches_.size();
-  const View z = exec.arena.view(*gate_->output_shape(x.shape), x.element);
-  run_forward(*gate_, exec, pass, x, z);
+  const View z = run.view(*gate_->output_shape(x.shape), x.element);
+  run_forward(*gate_, run, x, z);
   Tensor logits = z;
   if (config_.gate_scope == ParallelConfig::Scope::Sample && z.shape.rank() > 2) {
-    logits = exec.arena.tensor(z.shape[0], n, x.element);
-    mean_of_rows(exec, z, z.shape.rows() / z.shape[0], logits);
+    logits = run.tensor(z.shape[0], n, x.element);
+    mean_of_rows(run, z, z.shape.rows() / z.shape[0], logits);
   }
-  const Tensor p = exec.arena.tensor(logits.rows, n, x.element);
-  gate_weights(exec, rule(exec), logits, p);
-  if (config_.gate_aux_weight > 0 && pass.gate_loss != nullptr) *pass.gate_loss += pass.share * gate_balance(exec, rule(exec), config_.gate_aux_weight, logits);
-  const void** outputs = exec.arena.take<const void*>(n);
-  for (std::size_t i = 0; i < n && !exec.status; ++i) {
-    const View out{is_enabled(i) ? exec.arena.view(y.shape, y.element).data : nullptr, y.shape, y.element};
-    if (is_enabled(i)) run_forward(*branches_[i], exec, pass, x, out);
-    if (!exec.rehearsal()) outputs[i] = out.data;
-    if (pass.keeps()) pass.tape->push(out);
+  const Tensor p = run.tensor(logits.rows, n, x.element);
+  gate_weights(run, rule(run), logits, p);
+  if (config_.gate_aux_weight > 0 && run.gate_loss != nullptr) *run.gate_loss += run.share * gate_balance(run, rule(run), config_.gate_aux_weight, logits);
+  const void** outputs = run.take<const void*>(n);
+  for (std::size_t i = 0; i < n && !run.exec.status; ++i) {
+    const View out{is_enabled(i) ? run.view(y.shape, y.element).data : nullptr, y.shape, y.element};
+    if (is_enabled(i)) run_forward(*branches_[i], run, x, out);
+    if (!run.rehearsal()) outputs[i] = out.data;
+    run.save(out);
   }
-  if (exec.status) return;
-  mix(exec, p, outputs, y);
-  if (!pass.keeps()) return;
-  pass.tape->push(y);
-  pass.tape->push({logits.data, Shape::of({logits.rows, n}), x.element});
-  pass.tape->push({p.data, Shape::of({p.rows, n}), x.element});
-  pass.tape->push(z);
+  if (run.exec.status) return;
+  mix(run, p, outputs, y);
+  run.save(y, ConstView{logits.data, Shape::of({logits.rows, n}), x.element}, ConstView{p.data, Shape::of({p.rows, n}), x.element}, z);
 }
 
 // Every branch aims at its own output + e, at a rate that is its mean weight; the gate's logits rise where a branch lies in the direction of
 // the gap; tx is the branches' mean by weight (engine W-30).
-void Parallel::mix_tween(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
+void Parallel::mix_target(const Run& run, const TweenRules& rules, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
   const std::size_t n = branches_.size();
-  const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
-  const ConstView y = pass.tape->pop();
-  const View q = exec.arena.view(p.shape, p.element);
-  fill_zero(exec, q);
-  if (dx.data != nullptr) fill_zero(exec, dx);
-  for (std::size_t i = n; i-- > 0 && !exec.status;) {
-    const ConstView out = pass.tape->pop();
+  const auto [y, logits, p, z] = run.saved<4>();
+  const View q = run.view(p.shape, p.element);
+  fill_zero(run, q);
+  if (dx.data != nullptr) fill_zero(run, dx);
+  for (std::size_t i = n; i-- > 0 && !run.exec.status;) {
+    const ConstView out = run.saved();
     if (!is_enabled(i)) continue;
-    const ArenaScope branch_scope(exec.arena);
-    direction_gap(exec, dy, out, y, i, q);
-    const View to = dx.data == nullptr ? dx : exec.arena.view(dx.shape, dx.element);
-    double* const rate = pass.tween->branch_rate;
-    const double outside = rate == nullptr ? 1 : *rate;
-    if (rate != nullptr) *rate = outside * mean_of_column(exec, p, i);
-    run_backward(*branches_[i], exec, pass, dy, to);
-    if (rate != nullptr) *rate = outside;
+    const ArenaScope branch_scope(run.arena());
+    direction_gap(run, dy, out, y, i, q);
+    const View to = dx.data == nullptr ? dx : run.view(dx.shape, dx.element);
+    TweenRules inside = rules;
+    inside.rate *= mean_of_column(run, p, i);
+    run_backward(*branches_[i], run, dy, to, &inside);
     if (dx.data == nullptr) continue;
-    loom::mix_backward(exec, p, i, to, to);
-    add(exec, dx, to, dx);
+    loom::mix_backward(run, p, i, to, to);
+    add(run, dx, to, dx);
   }
-  if (exec.status) return;
+  if (run.exec.status) return;
   View dz = q;
   if (logits.shape.rows() != z.shape.rows()) {
     const std::size_t rows = z.shape.rows() / q.shape.rows();
-    dz = exec.arena.view(z.shape, z.element);
-    mean_of_rows_backward(exec, q, rows, dz);
-    scale(exec, dz, static_cast<double>(rows), dz);
+    dz = run.view(z.shape, z.element);
+    mean_of_rows_backward(run, q, rows, dz);
+    scale(run, dz, static_cast<double>(rows), dz);
   }
   dz.shape = z.shape;
   const View nowhere{nullptr, dx.shape, dx.element};
-  run_backward(*gate_, exec, pass, dz, nowhere);
+  run_backward(*gate_, run, dz, nowhere, &rules);
 }
 
-void Parallel::mix_backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  if (pass.tween != nullptr) return mix_tween(exec, pass, dy, dx);
-  const ArenaScope scope(exec.arena);
+void Parallel::mix_backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
   const std::size_t n = branches_.size();
-  const ConstView z = pass.tape->pop(), p = pass.tape->pop(), logits = pass.tape->pop();
-  pass.tape->pop();  // y
-  const View q = exec.arena.view(p.shape, p.element);
-  fill_zero(exec, q);
+  const auto [y, logits, p, z] = run.saved<4>();
+  const View q = run.view(p.shape, p.element);
+  fill_zero(run, q);
   bool is_first = true;
-  for (std::size_t i = n; i-- > 0 && !exec.status;) {
-    const ConstView out = pass.tape->pop();
+  for (std::size_t i = n; i-- > 0 && !run.exec.status;) {
+    const ConstView out = run.saved();
     if (!is_enabled(i)) continue;
-    loom::mix_gate_backward(exec, dy, out, i, q);
-    const ArenaScope branch_scope(exec.arena);
-    const View d = exec.arena.view(dy.shape, dy.element);
-    loom::mix_backward(exec, p, i, dy, d);
-    branch_backward(exec, pass, *branches_[i], d, dx, is_first);
+    loom::mix_gate_backward(run, dy, out, i, q);
+    const ArenaScope branch_scope(run.arena());
+    const View d = run.view(dy.shape, dy.element);
+    loom::mix_backward(run, p, i, dy, d);
+    branch_backward(run, *branches_[i], d, dx, is_first);
   }
-  if (exec.status) return;
-  gate_weights_backward(exec, rule(exec), logits, p, q, q);
-  if (config_.gate_aux_weight > 0) gate_balance_backward(exec, rule(exec), config_.gate_aux_weight * pass.share * pass.loss_scale, logits, q);
+  if (run.exec.status) return;
+  gate_weights_backward(run, rule(run), logits, p, q, q);
+  if (config_.gate_aux_weight > 0) gate_balance_backward(run, rule(run), config_.gate_aux_weight * run.share * run.loss_scale, logits, q);
   View dz = q;
   if (logits.shape.rows() != z.shape.rows()) {
-    dz = exec.arena.view(z.shape, z.element);
-    mean_of_rows_backward(exec, q, z.shape.rows() / q.shape.rows(), dz);
+    dz = run.view(z.shape, z.element);
+    mean_of_rows_backward(run, q, z.shape.rows() / q.shape.rows(), dz);
   }
   dz.shape = z.shape;
-  branch_backward(exec, pass, *gate_, dz, dx, is_first);
+  branch_backward(run, *gate_, dz, dx, is_first);
 }
 
 }  // namespace loom

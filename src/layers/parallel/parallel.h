@@ -29,17 +29,15 @@ class Parallel final : public Layer {
   explicit Parallel(ParallelConfig config = {}, std::vector<LayerPtr> branches = {}, LayerPtr gate = nullptr)
       : config_(std::move(config)), branches_(std::move(branches)), gate_(std::move(gate)) {}
 
-  // The layer as what it is; null for every other kind.
-  static Parallel* of(Layer& layer) { return layer.kind() == kKind ? static_cast<Parallel*>(&layer) : nullptr; }
-  static const Parallel* of(const Layer& layer) { return of(const_cast<Layer&>(layer)); }
-
-  std::string_view kind() const override { return kKind; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
 
   const ParallelConfig& config() const { return config_; }
   const std::vector<LayerPtr>& branches() const { return branches_; }
@@ -47,7 +45,6 @@ class Parallel final : public Layer {
   std::vector<LayerPtr> take_branches() { return std::move(branches_); }
 
  private:
-  static constexpr std::string_view kKind = "parallel";
   using Combine = ParallelConfig::Combine;
   // Where a branch's output lies in y (concat, grid_scatter).
   struct Piece {
@@ -63,11 +60,12 @@ class Parallel final : public Layer {
   Result<void> check_gate(const Shape& input, const Shape& y) const;
   Piece piece(std::size_t branch, const Shape& shape, const Shape& y, std::size_t& position) const;
   GateRule rule(const Exec& exec) const;
-  void mix_forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const;
-  void mix_tween(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
-  void mix_backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const;
+  void mix_forward(const Run& run, const ConstView& x, const View& y) const;
+  void mix_target(const Run& run, const TweenRules& rules, const ConstView& dy, const View& dx) const;
+  void mix_backward(const Run& run, const ConstView& dy, const View& dx) const;
   // Runs one branch's backward and adds what it gives to dx.
-  void branch_backward(const Exec& exec, const Pass& pass, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first) const;
+  void take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
+  void branch_backward(const Run& run, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first, const TweenRules* rules = nullptr) const;
 
   ParallelConfig config_;
   std::vector<LayerPtr> branches_;

@@ -6,6 +6,8 @@
 
 namespace loom {
 
+constinit const LayerKind Permute::kKind{.id = 30, .name = "permute", .aliases = "transpose", .make = make_layer<Permute>};
+
 Result<void> Permute::build() {
   const std::size_t rank = config_.axes.size();
   if (rank < 1 || rank > Shape::kMaxRank) return fail(Code::InvalidConfig, "permute: {} axes, expected 1 to {}", rank, Shape::kMaxRank);
@@ -26,10 +28,10 @@ Result<Shape> Permute::output_shape(const Shape& input) const {
   return Shape::create({extents.data(), input.rank()});
 }
 
-void Permute::forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const { permute(exec, x, config_.axes, y); }
+void Permute::forward(const Run& run, const ConstView& x, const View& y) const { permute(run, x, config_.axes, y); }
 
-void Permute::backward(const Exec& exec, const Pass&, const ConstView& dy, const View& dx) const {
-  if (dx.data != nullptr) permute(exec, dy, inverse_, dx);
+void Permute::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  if (dx.data != nullptr) permute(run, dy, inverse_, dx);
 }
 
 }  // namespace loom

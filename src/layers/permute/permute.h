@@ -13,12 +13,13 @@ class Permute final : public Layer {
  public:
   explicit Permute(PermuteConfig config = {}) : config_(std::move(config)) {}
 
-  std::string_view kind() const override { return "permute"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override { visit("axes", config_.axes); }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
 
  private:
   PermuteConfig config_;

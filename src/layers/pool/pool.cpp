@@ -2,6 +2,9 @@
 
 namespace loom {
 
+constinit const std::array<LayerKind, 2> Pool::kKinds = {LayerKind{.id = 21, .name = "maxpool", .make = make_layer<Pool, false>},
+                                                         LayerKind{.id = 22, .name = "avgpool", .make = make_layer<Pool, true>}};
+
 void Pool::fields(FieldVisitor& visit) {
   visit("kernel_size", config_.kernel_size);
   visit("stride", config_.stride);
@@ -50,21 +53,26 @@ Result<Shape> Pool::output_shape(const Shape& input) const {
   return spatial_shape(input, axes, input[input.rank() - axes - 1], out);
 }
 
-void Pool::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+void Pool::forward(const Run& run, const ConstView& x, const View& y) const {
   const PoolGeometry g = *geometry_for(x.shape);  // checked by output_shape()
-  (average_ ? average_pool : max_pool)(exec, g, *g.out(), x, x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]), y);
-  if (pass.keeps()) pass.tape->push(x);
+  (average_ ? average_pool : max_pool)(run, g, *g.out(), x, x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]), y);
+  run.save(x);
 }
 
-void Pool::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ConstView x = pass.tape->pop();
+void Pool::take_back(const Run& run, const ConstView& dy, const View& dx, bool divides) const {
+  const ConstView x = run.saved();
   if (dx.data == nullptr) return;
   const PoolGeometry g = *geometry_for(x.shape);
   const std::size_t planes = x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]);
   if (average_)
-    average_pool_backward(exec, g, *g.out(), planes, dy, dx, pass.tween == nullptr);
+    average_pool_backward(run, g, *g.out(), planes, dy, dx, divides);
   else
-    max_pool_backward(exec, g, *g.out(), x, planes, dy, dx);
+    max_pool_backward(run, g, *g.out(), x, planes, dy, dx);
 }
+
+void Pool::backward(const Run& run, const ConstView& dy, const View& dx) const { take_back(run, dy, dx, true); }
+
+// A mean is off by e when all its inputs are.
+void Pool::target(const Run& run, const TweenRules&, const ConstView& e, const View& d) const { take_back(run, e, d, false); }
 
 }  // namespace loom

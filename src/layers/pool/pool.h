@@ -17,15 +17,19 @@ class Pool final : public Layer {
  public:
   explicit Pool(bool average, PoolConfig config = {}) : average_(average), config_(std::move(config)) {}
 
-  std::string_view kind() const override { return average_ ? "avgpool" : "maxpool"; }
+  static const std::array<LayerKind, 2> kKinds;  // maxpool, avgpool
+  const LayerKind& kind_row() const override { return kKinds[average_ ? 1 : 0]; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
   std::size_t sample_rank() const override { return std::max<std::size_t>(1, config_.kernel_size.values.size()) + 1; }
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
 
  private:
+  // `divides`: a mean hands each input its part of dy, else all of it.
+  void take_back(const Run& run, const ConstView& dy, const View& dx, bool divides) const;
   // Spatial axes of an input: [B, C, axes...], or [C, axes...] where the settings say how many there are.
   std::size_t axes_of(const Shape& input) const;
   Result<PoolGeometry> geometry_for(const Shape& input) const;

@@ -9,6 +9,8 @@
 
 namespace loom {
 
+constinit const LayerKind PositionEmbedding::kKind{.id = 29, .name = "position_embedding", .aliases = "positionembedding", .make = make_layer<PositionEmbedding>, .width_key = "embedding_dim", .matrix = MatrixUse::Lookup};
+
 void PositionEmbedding::fields(FieldVisitor& visit) {
   visit("max_seq_len", config_.max_seq_len, {1});
   visit("embedding_dim", config_.embedding_dim, {1});
@@ -28,38 +30,38 @@ Result<Shape> PositionEmbedding::output_shape(const Shape& input) const {
   return input;
 }
 
-void PositionEmbedding::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena);
+void PositionEmbedding::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena());
   const std::size_t rows = x.shape.rows(), length = x.shape[x.shape.rank() - 2];
-  const std::span<std::int32_t> ids(exec.arena.take<std::int32_t>(rows), rows);
-  for_elements(exec, rows, [&](std::size_t at, std::size_t n) {
+  const std::span<std::int32_t> ids(run.take<std::int32_t>(rows), rows);
+  for_elements(run, rows, [&](std::size_t at, std::size_t n) {
     for (std::size_t r = at; r < at + n; ++r) {
-      const std::size_t position = pass.positions.empty() ? r % length : pass.positions[r];
+      const std::size_t position = run.inputs.positions.empty() ? r % length : run.inputs.positions[r];
       ids[r] = static_cast<std::int32_t>(position < config_.max_seq_len ? position : config_.max_seq_len);  // gather_rows refuses the end
     }
   });
-  gather_rows(exec, *table_.matrix(), ids, 1, y);
-  if (!exec.status) adapt_rows(exec, table_, ids, 1, y);
-  if (!exec.status) add(exec, x, y, y);
+  gather_rows(run, *table_.matrix(), ids, 1, y);
+  if (!run.exec.status) adapt_rows(run, table_, ids, 1, y);
+  if (!run.exec.status) add(run, x, y, y);
 }
 
-void PositionEmbedding::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  if (dx.data != nullptr) copy(exec, dy, dx);
-  if (pass.gradients == nullptr) return;
+void PositionEmbedding::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  if (dx.data != nullptr) copy(run, dy, dx);
+  if (run.gradients == nullptr) return;
   if (is_adapted(table_)) {
-    const ArenaScope scope(exec.arena);
+    const ArenaScope scope(run.arena());
     const std::size_t rows = dy.shape.rows(), length = dy.shape[dy.shape.rank() - 2];
-    const std::span<std::int32_t> ids(exec.arena.take<std::int32_t>(rows), rows);
-    for_elements(exec, rows, [&](std::size_t at, std::size_t n) {
+    const std::span<std::int32_t> ids(run.take<std::int32_t>(rows), rows);
+    for_elements(run, rows, [&](std::size_t at, std::size_t n) {
       for (std::size_t r = at; r < at + n; ++r) ids[r] = static_cast<std::int32_t>(r % length);
     });
-    adapt_rows_backward(exec, pass, table_, ids, 1, dy, 16 * length);
+    adapt_rows_backward(run, table_, ids, 1, dy, 16 * length);
   }
-  void* const dtable = pass.gradients->of(table_);
+  void* const dtable = run.gradients->of(table_);
   if (dtable == nullptr) return;
   // A sample is one row of T * E columns, which are the table's first T rows.
   const std::size_t samples = dy.shape.rank() == 3 ? dy.shape[0] : 1;
-  add_column_sums(exec, {dy.data, samples, dy.shape.elements() / samples, dy.element}, 16, dtable);
+  add_column_sums(run, {dy.data, samples, dy.shape.elements() / samples, dy.element}, 16, dtable);
 }
 
 }  // namespace loom

@@ -13,15 +13,16 @@ class PositionEmbedding final : public Layer {
  public:
   explicit PositionEmbedding(const PositionEmbeddingConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "position_embedding"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override { visit(table_); }
   Result<Shape> output_shape(const Shape& input) const override;
   std::size_t sample_rank() const override { return 2; }
   // IndexOutOfRange in exec.status for a position of the pass outside the table.
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   std::size_t tween_rows(const Shape& /*x*/, const Shape& /*y*/) const override { return 1; }  // every occurrence counts
 
  private:

@@ -5,13 +5,22 @@
 namespace loom {
 namespace {
 
-constexpr std::array<std::string_view, 3> kKindNames = {"rnn", "lstm", "gru"};
 // Gates in the order of the flat layout, as prefixes of weight names.
 constexpr std::array<std::array<std::string_view, kMaxGates>, 3> kGateNames = {{{""}, {"i.", "f.", "g.", "o."}, {"r.", "z.", "n."}}};
 
+template <RecurrentKind Which>
+LayerPtr fit_recurrent(const FitRequest& r) {
+  return std::make_unique<Recurrent>(Which, RecurrentConfig{.input_height = r.width(), .output_height = r.wanted_width()});
+}
+
+template <RecurrentKind Which>
+constexpr LayerKind recurrent_row(int id, std::string_view name) {
+  return {.id = id, .name = name, .make = make_layer<Recurrent, Which>, .width_key = "input_height", .fit = fit_recurrent<Which>};
+}
+
 }  // namespace
 
-std::string_view Recurrent::kind() const { return kKindNames[static_cast<std::size_t>(kind_)]; }
+constinit const std::array<LayerKind, 3> Recurrent::kKinds = {recurrent_row<RecurrentKind::Rnn>(7, "rnn"), recurrent_row<RecurrentKind::Lstm>(8, "lstm"), recurrent_row<RecurrentKind::Gru>(20, "gru")};
 
 CellKind Recurrent::cell() const {
   if (kind_ == RecurrentKind::Lstm) return CellKind::Lstm;
@@ -77,20 +86,20 @@ Result<Shape> Recurrent::output_shape(const Shape& input) const {
   return input.rank() == 3 ? Shape::create(std::array{input[0], out}) : Shape::create(std::array{out});
 }
 
-bool Recurrent::shape_of(const Exec& exec, const Pass& pass, const Shape& x, CellShape& shape) const {
+bool Recurrent::shape_of(const Run& run, const Shape& x, CellShape& shape) const {
   shape = {cell(), x.rank() == 3 ? x[0] : 1, x[x.rank() - 2], config_.output_height};
-  if (pass.lengths.empty() || exec.rehearsal()) return true;
-  if (pass.lengths.size() != shape.batch) {
-    exec.status = Error{Code::ShapeMismatch, fmt::format("{}: {} lengths for {} samples", kind(), pass.lengths.size(), shape.batch)};
+  if (run.inputs.lengths.empty() || run.rehearsal()) return true;
+  if (run.inputs.lengths.size() != shape.batch) {
+    run.exec.status = Error{Code::ShapeMismatch, fmt::format("{}: {} lengths for {} samples", kind(), run.inputs.lengths.size(), shape.batch)};
     return false;
   }
   for (std::size_t b = 0; b < shape.batch; ++b)
-    if (pass.lengths[b] > shape.steps) {
-      exec.status =
-          Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind(), pass.lengths[b], b, shape.steps)};
+    if (run.inputs.lengths[b] > shape.steps) {
+      run.exec.status =
+          Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind(), run.inputs.lengths[b], b, shape.steps)};
       return false;
     }
-  shape.lengths = pass.lengths.data();
+  shape.lengths = run.inputs.lengths.data();
   return true;
 }
 

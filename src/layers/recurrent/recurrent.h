@@ -27,14 +27,16 @@ class Recurrent final : public Layer {
  public:
   explicit Recurrent(RecurrentKind kind, const RecurrentConfig& config = {}) : kind_(kind), config_(config) {}
 
-  std::string_view kind() const override;
+  static const std::array<LayerKind, 3> kKinds;  // in the order of RecurrentKind
+  const LayerKind& kind_row() const override { return kKinds[static_cast<std::size_t>(kind_)]; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
   std::size_t sample_rank() const override { return 2; }
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.rows(); }
   double tween_factor(const Weight& weight) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
@@ -50,7 +52,7 @@ class Recurrent final : public Layer {
   Result<void> declare_gate(Gate& gate, const std::string& prefix, bool forget, bool inner_bias) const;
 
   // Samples, steps, lengths of an input; false (and Exec::status) when the lengths do not fit.
-  bool shape_of(const Exec& exec, const Pass& pass, const Shape& x, CellShape& shape) const;
+  bool shape_of(const Run& run, const Shape& x, CellShape& shape) const;
   // The planes that a direction keeps, in their order on the tape.
   struct Planes {
     std::array<Tensor*, 8> all{};
@@ -58,14 +60,19 @@ class Recurrent final : public Layer {
     std::span<Tensor* const> span() const { return {all.data(), count}; }
   };
   Planes planes(CellTrace& trace) const;
-  void forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const;
-  void backward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const ConstView& dy, const View& dx, CellBackward& task,
-                          std::size_t direction) const;
+  void forward_direction(const Run& run, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const;
 
-  GateSlopes slopes_of(const Exec& exec, const Pass& pass, const ConstView& x, const CellBackward& task, std::size_t direction) const;
+  CellBackward task_back(const Run& run, const ConstView& x) const;
+  void begin_direction(const Run& run, const ConstView& x, CellBackward& task) const;
+  PackedOperand begin_steps(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const;
+  void steps_back(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const;
+  // Gradients of what a gate adds to its x product: gru's n multiplies by r first.
+  const Tensor& inner_sums(const CellBackward& task, std::size_t g) const { return task.dsums[task.shape.cell == CellKind::Gru && g == 2 ? 3 : g]; }
+
+  GateSlopes slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task, std::size_t direction) const;
   // The gaps of every step, from the last one on.
-  void tween_steps(const Exec& exec, const Pass& pass, CellBackward& task, const GateSlopes& slopes, const PackedOperand& weights,
-                   std::size_t direction) const;
+  void target_steps(const Run& run, const TweenRules& rules, CellBackward& task, const GateSlopes& slopes, const PackedOperand& weights,
+                    std::size_t direction) const;
 
   RecurrentKind kind_;
   RecurrentConfig config_;

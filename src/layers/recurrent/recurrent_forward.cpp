@@ -22,66 +22,66 @@ void store_last(const Exec& exec, ConstTensor h, const View& y, std::size_t firs
 
 }  // namespace
 
-void Recurrent::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Recurrent::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   CellForward task;
-  if (!shape_of(exec, pass, x.shape, task.shape)) return;
+  if (!shape_of(run, x.shape, task.shape)) return;
   const std::size_t batch = task.shape.batch, units = task.shape.units, all = num_directions() * batch;
-  RecurrentState* const state = slot_ < pass.recurrent.size() ? &pass.recurrent[slot_] : nullptr;
-  if (state != nullptr && exec.rehearsal()) state->plan({num_directions(), batch, units}, kind_ == RecurrentKind::Lstm, config_.stateful);
+  RecurrentState* const state = slot_ < run.states.recurrent.size() ? &run.states.recurrent[slot_] : nullptr;
+  if (state != nullptr && run.rehearsal()) state->plan({num_directions(), batch, units}, kind_ == RecurrentKind::Lstm, config_.stateful);
   const bool lies_in_session = state != nullptr && state->h != nullptr;
-  Tensor h{lies_in_session ? state->h : exec.arena.tensor(all, units, x.element).data, all, units, x.element}, c = h;
-  if (kind_ == RecurrentKind::Lstm) c.data = lies_in_session ? state->c : exec.arena.tensor(all, units, x.element).data;
+  Tensor h{lies_in_session ? state->h : run.tensor(all, units, x.element).data, all, units, x.element}, c = h;
+  if (kind_ == RecurrentKind::Lstm) c.data = lies_in_session ? state->c : run.tensor(all, units, x.element).data;
   if (!lies_in_session || !state->continues) {
-    fill_zero(exec, h);
-    if (c.data != h.data) fill_zero(exec, c);
+    fill_zero(run, h);
+    if (c.data != h.data) fill_zero(run, c);
   }
   for (std::size_t d = 0; d < num_directions(); ++d) {
-    const ArenaScope direction(exec.arena, pass.keeps());
+    const ArenaScope direction(run.arena(), run.keeps());
     const std::size_t offset = d * batch * units * bytes_of(x.element);
     task.h = {static_cast<std::byte*>(h.data) + offset, batch, units, x.element};
     task.c = {static_cast<std::byte*>(c.data) + offset, batch, units, x.element};
-    forward_direction(exec, pass, x, y, task, d);
-    if (!config_.return_sequence) store_last(exec, task.h, y, d * units);
+    forward_direction(run, x, y, task, d);
+    if (!config_.return_sequence) store_last(run, task.h, y, d * units);
   }
-  if (pass.keeps()) pass.tape->push(x);
+  run.save(x);
 }
 
-void Recurrent::forward_direction(const Exec& exec, const Pass& pass, const ConstView& x, const View& y, CellForward& task,
+void Recurrent::forward_direction(const Run& run, const ConstView& x, const View& y, CellForward& task,
                                   std::size_t direction) const {
   const auto [cell, batch, steps, units, lengths] = task.shape;
   const std::size_t rows = x.shape.rows(), gates = num_gates();
   std::array<LinearJob, kMaxGates> inputs, recurrent;
   for (std::size_t g = 0; g < gates; ++g) {
-    task.x_products[g] = exec.arena.tensor(rows, units, x.element);
+    task.x_products[g] = run.tensor(rows, units, x.element);
     inputs[g] = {&gate(direction, g).weight_ih, nullptr, task.x_products[g]};
   }
   // All gates of all steps at once; the bias comes after both products (L-60).
-  linear(exec, x, {inputs.data(), gates});
+  linear(run, x, {inputs.data(), gates});
   task.trace = {};
-  if (pass.keeps()) {
+  if (run.keeps()) {
     // Values of the gates take the place of their products.
     for (std::size_t g = 0; g < gates; ++g) task.trace.gates[g] = task.x_products[g];
     const Planes kept = planes(task.trace);
     for (Tensor* const plane : kept.span()) {
-      if (plane->data == nullptr) *plane = exec.arena.tensor(rows, units, x.element);
-      pass.tape->push({plane->data, *x.shape.with_cols(units), x.element});
+      if (plane->data == nullptr) *plane = run.tensor(rows, units, x.element);
+      run.save(ConstView{plane->data, *x.shape.with_cols(units), x.element});
     }
   }
-  const ArenaScope scratch(exec.arena);
+  const ArenaScope scratch(run.arena());
   for (std::size_t g = 0; g < gates; ++g) {
-    task.h_products[g] = exec.arena.tensor(batch, units, x.element);
+    task.h_products[g] = run.tensor(batch, units, x.element);
     recurrent[g] = {&gate(direction, g).weight_hh, nullptr, task.h_products[g]};
-    task.bias[g] = values_of(exec, gate(direction, g).bias, x.element);
-    if (cell == CellKind::Gru && g == 2) task.bias_hh = values_of(exec, gate(direction, g).bias_hh, x.element);
+    task.bias[g] = values_of(run, gate(direction, g).bias, x.element);
+    if (cell == CellKind::Gru && g == 2) task.bias_hh = values_of(run, gate(direction, g).bias_hh, x.element);
   }
   if (config_.return_sequence) {
     task.y = static_cast<std::byte*>(y.data) + direction * units * bytes_of(x.element);
     task.y_stride = y.shape.cols();
   }
-  for (std::size_t s = 0; s < (exec.rehearsal() ? 1 : steps); ++s) {  // every step takes the same memory
-    linear(exec, task.h, {recurrent.data(), gates});
-    cell_forward(exec, task, direction == 0 ? s : steps - 1 - s);
+  for (std::size_t s = 0; s < (run.rehearsal() ? 1 : steps); ++s) {  // every step takes the same memory
+    linear(run, task.h, {recurrent.data(), gates});
+    cell_forward(run, task, direction == 0 ? s : steps - 1 - s);
   }
 }
 

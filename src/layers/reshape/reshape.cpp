@@ -7,6 +7,8 @@
 
 namespace loom {
 
+constinit const LayerKind Reshape::kKind{.id = 27, .name = "reshape", .aliases = "flatten", .make = make_layer<Reshape>};
+
 Result<void> Reshape::build() {
   if (config_.shape.empty() || config_.shape.size() >= Shape::kMaxRank)
     return fail(Code::InvalidConfig, "reshape: {} axes for a sample, expected 1 to {}", config_.shape.size(), Shape::kMaxRank - 1);

@@ -14,13 +14,14 @@ class Reshape final : public Layer {
  public:
   explicit Reshape(ReshapeConfig config = {}) : config_(std::move(config)) {}
 
-  std::string_view kind() const override { return "reshape"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override { visit("shape", config_.shape); }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass&, const ConstView& x, const View& y) const override { copy(exec, x, y); }
-  void backward(const Exec& exec, const Pass&, const ConstView& dy, const View& dx) const override {
-    if (dx.data != nullptr) copy(exec, dy, dx);
+  void forward(const Run& run, const ConstView& x, const View& y) const override { copy(run, x, y); }
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override {
+    if (dx.data != nullptr) copy(run, dy, dx);
   }
 
  private:

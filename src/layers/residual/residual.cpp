@@ -3,6 +3,12 @@
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
+
+constinit const LayerKind Residual::kKind{.id = 18, .name = "residual", .make = make_layer<Residual>, .fit = fit};
+
+LayerPtr Residual::fit(const FitRequest&) {
+  return std::make_unique<Residual>(SkipFrom{.kind = SkipFrom::Kind::None});
+}
 namespace {
 
 Error skip_mismatch(const Shape& skip, const Shape& input) {
@@ -21,30 +27,30 @@ Result<Shape> Residual::output_shape(const Shape& input) const {
   return input;
 }
 
-void Residual::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+void Residual::forward(const Run& run, const ConstView& x, const View& y) const {
   const ConstView* skip = nullptr;
-  if (from_.kind == SkipFrom::Kind::External) skip = pass.external;
-  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < pass.cells.size()) skip = &pass.cells[cell_.slot];
+  if (from_.kind == SkipFrom::Kind::External) skip = run.inputs.external;
+  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.outputs.size()) skip = &run.cells.outputs[cell_.slot];
   const bool wanted = from_.kind == SkipFrom::Kind::External || from_.kind == SkipFrom::Kind::Cell;
-  if (!wanted) return copy(exec, x, y);
+  if (!wanted) return copy(run, x, y);
   if (skip == nullptr || skip->data == nullptr) {
-    if (exec.rehearsal()) return;  // an external tensor need not be at hand yet
-    if (!exec.status) exec.status = Error{Code::InvalidState, "residual: the tensor it adds was not given or has not been computed"};
+    if (run.rehearsal()) return;  // an external tensor need not be at hand yet
+    if (!run.exec.status) run.exec.status = Error{Code::InvalidState, "residual: the tensor it adds was not given or has not been computed"};
     return;
   }
   if (!(skip->shape == x.shape) || skip->element != x.element) {
-    if (!exec.status) exec.status = skip_mismatch(skip->shape, x.shape);
+    if (!run.exec.status) run.exec.status = skip_mismatch(skip->shape, x.shape);
     return;
   }
-  add(exec, x, *skip, y);
+  add(run, x, *skip, y);
 }
 
-void Residual::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
+void Residual::backward(const Run& run, const ConstView& dy, const View& dx) const {
   const View* dskip = nullptr;
-  if (from_.kind == SkipFrom::Kind::External) dskip = pass.d_external;
-  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < pass.d_cells.size()) dskip = &pass.d_cells[cell_.slot];
-  if (dskip != nullptr && dskip->data != nullptr) add(exec, *dskip, dy, *dskip);
-  if (dx.data != nullptr) copy(exec, dy, dx);
+  if (from_.kind == SkipFrom::Kind::External) dskip = run.d_external;
+  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.gradients.size()) dskip = &run.cells.gradients[cell_.slot];
+  if (dskip != nullptr && dskip->data != nullptr) add(run, *dskip, dy, *dskip);
+  if (dx.data != nullptr) copy(run, dy, dx);
 }
 
 }  // namespace loom

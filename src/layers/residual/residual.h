@@ -10,19 +10,20 @@ class Residual final : public Layer {
  public:
   explicit Residual(const SkipFrom& from = {}) : from_(from) {}
 
-  std::string_view kind() const override { return "residual"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override { visit("skip_from", from_); }
   Result<void> build() override;
-  Residual* as_residual() override { return this; }
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
 
   const SkipFrom& from() const { return from_; }
   // Null unless the skip is another cell's output.
   CellSource* cell() { return from_.kind == SkipFrom::Kind::Cell ? &cell_ : nullptr; }
 
  private:
+  static LayerPtr fit(const FitRequest& request);
   SkipFrom from_;
   CellSource cell_;
 };

@@ -8,6 +8,12 @@
 
 namespace loom {
 
+constinit const LayerKind RmsNorm::kKind{.id = 3, .name = "rmsnorm", .make = make_layer<RmsNorm>, .width_key = "input_height", .fit = fit};
+
+LayerPtr RmsNorm::fit(const FitRequest& r) {
+  return std::make_unique<RmsNorm>(RmsNormConfig{.input_height = r.width()});
+}
+
 void RmsNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
   visit("rms_norm_eps|eps", config_.rms_norm_eps);
@@ -34,23 +40,32 @@ const T* RmsNorm::gains(const Exec& exec) const {
   return sums;
 }
 
-void RmsNorm::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena);
-  with_element(x.element, [&]<class T>() { rms_norm(exec, x, gains<T>(exec), config_.rms_norm_eps, y); });
-  if (pass.keeps()) pass.tape->push(x);
+void RmsNorm::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena());
+  with_element(x.element, [&]<class T>() { rms_norm(run, x, gains<T>(run), config_.rms_norm_eps, y); });
+  run.save(x);
 }
 
-void RmsNorm::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView x = pass.tape->pop();
-  const View xh = exec.arena.view(x.shape, x.element);
+void RmsNorm::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const ConstView x = run.saved();
+  const View xh = run.view(x.shape, x.element);
   const ChannelShape rows{x.shape.rows(), x.shape.cols(), 1};
   with_element(x.element, [&]<class T>() {
-    const T* const gamma = gains<T>(exec);
-    rms_norm_backward(exec, x, gamma, config_.rms_norm_eps, dy, xh, dx);
-    target_before_norm(exec, pass, {.shape = rows, .eps = config_.rms_norm_eps}, x, gamma, dy, dx);
+    const T* const gamma = gains<T>(run);
+    rms_norm_backward(run, x, gamma, config_.rms_norm_eps, dy, xh, dx);
   });
-  add_gain_gradients(exec, pass, rows, dy, xh, gamma_, {}, rows_of_block(x.shape));
+  add_gain_gradients(run, rows, dy, xh, gamma_, {}, rows_of_block(x.shape));
+}
+
+// The gains take products of gaps as they take those of gradients; the input's gap follows a rule of its own.
+void RmsNorm::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ConstView x = run.tape->last();
+  backward(run, e, d);
+  const ArenaScope scope(run.arena());
+  with_element(x.element, [&]<class T>() {
+    target_before_norm(run, rules, {.shape = {x.shape.rows(), x.shape.cols(), 1}, .eps = config_.rms_norm_eps}, x, gains<T>(run), e, d);
+  });
 }
 
 }  // namespace loom

@@ -15,16 +15,19 @@ class RmsNorm final : public Layer {
  public:
   explicit RmsNorm(const RmsNormConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "rmsnorm"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override { visit(gamma_); }
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
 
  private:
+  static LayerPtr fit(const FitRequest& request);
   // gamma + weight_offset
   template <class T>
   const T* gains(const Exec& exec) const;

@@ -9,6 +9,8 @@
 
 namespace loom {
 
+constinit const LayerKind Sequential::kKind{.id = 17, .name = "sequential", .make = make_layer<Sequential>, .inside = Inside::Chain};
+
 void Sequential::fields(FieldVisitor& visit) {
   visit("residual", residual_);
   visit("sequential_layers", children_);
@@ -16,7 +18,7 @@ void Sequential::fields(FieldVisitor& visit) {
 
 Result<void> Sequential::build() {
   for (std::size_t i = 0; i < children_.size(); ++i) {
-    const Residual* child = children_[i]->as_residual();
+    const Residual* child = layer_as<Residual>(*children_[i]);
     if (child == nullptr) continue;
     const auto kind = child->from().kind;
     if ((kind == SkipFrom::Kind::Default || kind == SkipFrom::Kind::Previous) && i == 0)
@@ -29,7 +31,7 @@ Result<void> Sequential::build() {
 }
 
 std::optional<std::size_t> Sequential::skip_of(std::size_t child) const {
-  const Residual* residual = children_[child]->as_residual();
+  const Residual* residual = layer_as<Residual>(*children_[child]);
   if (residual == nullptr || residual->common.is_disabled) return std::nullopt;
   const SkipFrom& from = residual->from();
   if ((from.kind == SkipFrom::Kind::Default || from.kind == SkipFrom::Kind::Previous) && child > 0) return child - 1;
@@ -75,36 +77,40 @@ Result<Shape> Sequential::output_shape(const Shape& input) const {
   return shape;
 }
 
-void Sequential::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Sequential::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   ConstView current = x;
   std::size_t left = 0;
   bool skips = false;
   for (std::size_t i = 0; i < children_.size(); ++i) left += !children_[i]->common.is_disabled, skips |= skip_of(i).has_value();
-  if (left == 0) copy(exec, x, y);
+  if (left == 0) copy(run, x, y);
   // The input of every child, where a later one adds it.
-  ConstView* const inputs = skips ? exec.arena.take<ConstView>(children_.size()) : nullptr;
+  ConstView* const inputs = skips ? run.take<ConstView>(children_.size()) : nullptr;
   for (std::size_t i = 0; i < children_.size(); ++i) {
     const LayerPtr& child = children_[i];
-    if (skips && !exec.rehearsal()) new (inputs + i) ConstView(current);
-    if (child->common.is_disabled || exec.status) continue;
+    if (skips && !run.rehearsal()) new (inputs + i) ConstView(current);
+    if (child->common.is_disabled || run.exec.status) continue;
     const auto source = skip_of(i);
-    // The last child writes y itself, unless a skip is added to what a backward pass wants to see.
-    const bool last = --left == 0 && !(residual_ && pass.keeps());
-    const View next = last ? y : exec.arena.view(source ? current.shape : *child->output_shape(current.shape), x.element);  // checked at prepare()
+    // The last child writes y itself, unless a skip is added to what a backward run wants to see.
+    const bool last = --left == 0 && !(residual_ && run.keeps());
+    const View next = last ? y : run.view(source ? current.shape : *child->output_shape(current.shape), x.element);  // checked at prepare()
     if (source) {
-      add(exec, current, exec.rehearsal() ? current : inputs[*source], next);
+      add(run, current, run.rehearsal() ? current : inputs[*source], next);
     } else {
-      run_forward(*child, exec, pass, current, next);
-      if (pass.keeps()) pass.tape->push(current);
+      run_forward(*child, run, current, next);
+      run.save(current);
     }
     current = next;
   }
-  if (residual_) add(exec, x, left == 0 && current.data != x.data ? current : ConstView(y), y);
+  if (residual_) add(run, x, left == 0 && current.data != x.data ? current : ConstView(y), y);
 }
 
-void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
+void Sequential::backward(const Run& run, const ConstView& dy, const View& dx) const { take_back(run, dy, dx, nullptr); }
+
+void Sequential::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const { take_back(run, e, d, &rules); }
+
+void Sequential::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
+  const ArenaScope scope(run.arena());
   const std::size_t n = children_.size();
   // The first child that runs writes dx itself, unless something is added to that gradient.
   std::size_t first = 0, lowest_source = n;
@@ -112,37 +118,37 @@ void Sequential::backward(const Exec& exec, const Pass& pass, const ConstView& d
   for (std::size_t i = 0; i < n; ++i)
     if (const auto source = skip_of(i)) lowest_source = std::min(lowest_source, *source);
   const bool direct = !residual_ && lowest_source > first;
-  View* const skipped = lowest_source < n ? exec.arena.take<View>(n) : nullptr;  // dy of every residual child
+  View* const skipped = lowest_source < n ? run.take<View>(n) : nullptr;  // dy of every residual child
   ConstView gradient = dy;
-  for (std::size_t i = n; i-- > 0 && !exec.status;) {
+  for (std::size_t i = n; i-- > 0 && !run.exec.status;) {
     if (skip_of(i)) {
-      if (!exec.rehearsal()) new (skipped + i) View{const_cast<void*>(gradient.data), gradient.shape, gradient.element};
+      if (!run.rehearsal()) new (skipped + i) View{const_cast<void*>(gradient.data), gradient.shape, gradient.element};
     } else if (!children_[i]->common.is_disabled) {
-      const ConstView input = pass.tape->pop();
+      const ConstView input = run.saved();
       View next{nullptr, input.shape, dy.element};
       if (i == first && direct)
         next.data = dx.data;
       else if (i != first || dx.data != nullptr)
-        next = exec.arena.view(input.shape, dy.element);
-      run_backward(*children_[i], exec, pass, gradient, next);
+        next = run.view(input.shape, dy.element);
+      run_backward(*children_[i], run, gradient, next, rules);
       gradient = next;
     }
     std::size_t consumers = 1;
     for (std::size_t j = n; j-- > i + 1 && lowest_source <= i;) {
       const auto source = skip_of(j);
       if (source != i || gradient.data == nullptr) continue;
-      const View sum = exec.arena.view(gradient.shape, gradient.element);
-      add(exec, gradient, exec.rehearsal() ? gradient : ConstView(skipped[j]), sum);
+      const View sum = run.view(gradient.shape, gradient.element);
+      add(run, gradient, run.rehearsal() ? gradient : ConstView(skipped[j]), sum);
       gradient = sum, ++consumers;
     }
-    gradient = mean_target(exec, pass, gradient, consumers);
+    gradient = mean_target(run, rules, gradient, consumers);
   }
-  if (dx.data == nullptr || exec.status) return;
+  if (dx.data == nullptr || run.exec.status) return;
   if (residual_) {
-    add(exec, dy, gradient, dx);
-    if (pass.tween != nullptr) scale(exec, dx, 0.5, dx);
+    add(run, dy, gradient, dx);
+    if (rules != nullptr) scale(run, dx, 0.5, dx);  // the mean of two paths
   } else if (gradient.data != dx.data)
-    copy(exec, gradient, dx);
+    copy(run, gradient, dx);
 }
 
 }  // namespace loom

@@ -13,16 +13,20 @@ class Sequential final : public Layer {
  public:
   explicit Sequential(std::vector<LayerPtr> children = {}, bool residual = false) : children_(std::move(children)), residual_(residual) {}
 
-  std::string_view kind() const override { return "sequential"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   Result<void> build() override;
   const Layer& last_operation() const override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
 
  private:
+  // Gradients, or with rules targets, through the children from the last to the first.
+  void take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   // The child whose input a residual child adds, or nothing where the skip comes from elsewhere.
   std::optional<std::size_t> skip_of(std::size_t child) const;
   Shape shape_before(const Shape& input, std::size_t child) const;

@@ -6,6 +6,12 @@
 
 namespace loom {
 
+constinit const LayerKind Softmax::kKind{.id = 15, .name = "softmax", .make = make_layer<Softmax>, .width_key = "input_height", .gives_distribution = true, .fit = fit};
+
+LayerPtr Softmax::fit(const FitRequest& r) {
+  return std::make_unique<Softmax>(SoftmaxConfig{.input_height = r.width()});
+}
+
 void Softmax::fields(FieldVisitor& visit) {
   visit.choice("softmax_type", config_.type,
                {"standard|0|softmaxstandard", "grid|1|softmaxgrid", "hierarchical|2|softmaxhierarchical", "temperature|3|softmaxtemperature",
@@ -164,61 +170,61 @@ std::span<const SoftmaxRun> Softmax::runs(std::size_t width, std::array<SoftmaxR
   return {room.data(), 1};
 }
 
-SoftmaxMask Softmax::mask_of(const Exec& exec, const Pass& pass, const ConstView& x) const {
+SoftmaxMask Softmax::mask_of(const Run& run, const ConstView& x) const {
   SoftmaxMask mask{seen_, nullptr};
-  if (pass.mask == nullptr) return mask;
-  if (pass.mask->shape.elements() != x.shape.elements() || pass.mask->element != x.element) {
-    if (!exec.status)
-      exec.status = Error{Code::ShapeMismatch, fmt::format("softmax: a mask {} for an input {}", pass.mask->shape.text(), x.shape.text())};
+  if (run.inputs.mask == nullptr) return mask;
+  if (run.inputs.mask->shape.elements() != x.shape.elements() || run.inputs.mask->element != x.element) {
+    if (!run.exec.status)
+      run.exec.status = Error{Code::ShapeMismatch, fmt::format("softmax: a mask {} for an input {}", run.inputs.mask->shape.text(), x.shape.text())};
     return mask;
   }
-  mask.call = pass.mask->data;
+  mask.call = run.inputs.mask->data;
   return mask;
 }
 
 // Forms of several softmaxes: q holds them all as x lies, then they are multiplied and added up.
-void Softmax::combine(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
+void Softmax::combine(const Run& run, const ConstView& x, const View& y) const {
   std::array<SoftmaxRun, 2> room;
-  const View q = exec.arena.view(x.shape, x.element);
-  softmax(exec, x, temperature_, runs(x.shape.cols(), room), q);
-  if (pass.keeps()) pass.tape->push(q);
-  if (form_ == Form::Adaptive) return combine_adaptive(exec, config_.adaptive_cutoffs, q, y);
-  if (form_ == Form::Mixture) return combine_mixture(exec, config_.mixture_count, q, y);
-  const View p = exec.arena.view(x.shape, x.element);
-  combine_tree(exec, config_.hierarchy_levels, q, p, y);
-  if (pass.keeps()) pass.tape->push(p);
+  const View q = run.view(x.shape, x.element);
+  softmax(run, x, temperature_, runs(x.shape.cols(), room), q);
+  run.save(q);
+  if (form_ == Form::Adaptive) return combine_adaptive(run, config_.adaptive_cutoffs, q, y);
+  if (form_ == Form::Mixture) return combine_mixture(run, config_.mixture_count, q, y);
+  const View p = run.view(x.shape, x.element);
+  combine_tree(run, config_.hierarchy_levels, q, p, y);
+  run.save(p);
 }
 
-void Softmax::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
-  if (combines()) return combine(exec, pass, x, y);
+void Softmax::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
+  if (combines()) return combine(run, x, y);
   std::array<SoftmaxRun, 2> room;
-  const auto run = runs(x.shape.cols(), room);
+  const auto rows = runs(x.shape.cols(), room);
   View p = y;  // what backward reads
   switch (form_) {
-    case Form::Masked: masked_softmax(exec, x, temperature_, mask_of(exec, pass, x), y); break;
-    case Form::Sparse: sparsemax(exec, x, temperature_, y); break;
-    case Form::Entmax: entmax(exec, x, temperature_, alpha_, y); break;
+    case Form::Masked: masked_softmax(run, x, temperature_, mask_of(run, x), y); break;
+    case Form::Sparse: sparsemax(run, x, temperature_, y); break;
+    case Form::Entmax: entmax(run, x, temperature_, alpha_, y); break;
     case Form::Blend: {
-      p = exec.arena.view(y.shape, y.element);
-      const View sparse = exec.arena.view(y.shape, y.element), part = exec.arena.view(y.shape, y.element);
-      softmax(exec, x, temperature_, run, p);
-      sparsemax(exec, x, temperature_, sparse);
-      scale(exec, p, 2 - alpha_, y);
-      scale(exec, sparse, alpha_ - 1, part);
-      add(exec, y, part, y);
-      if (pass.keeps()) pass.tape->push(sparse);
+      p = run.view(y.shape, y.element);
+      const View sparse = run.view(y.shape, y.element), part = run.view(y.shape, y.element);
+      softmax(run, x, temperature_, rows, p);
+      sparsemax(run, x, temperature_, sparse);
+      scale(run, p, 2 - alpha_, y);
+      scale(run, sparse, alpha_ - 1, part);
+      add(run, y, part, y);
+      run.save(sparse);
       break;
     }
     case Form::Gumbel:
-      if (config_.gumbel_hard) p = exec.arena.view(y.shape, y.element);
-      if (config_.gumbel_noise) add_gumbel_noise(exec, x, pass.seed, pass.step, site, p, first_element(pass, x.shape));
-      softmax(exec, config_.gumbel_noise ? ConstView(p) : x, temperature_, run, p);
-      if (config_.gumbel_hard) one_hot_of_largest(exec, p, y);
+      if (config_.gumbel_hard) p = run.view(y.shape, y.element);
+      if (config_.gumbel_noise) add_gumbel_noise(run, x, run.seed, run.step, site, p, run.first_element(x.shape));
+      softmax(run, config_.gumbel_noise ? ConstView(p) : x, temperature_, rows, p);
+      if (config_.gumbel_hard) one_hot_of_largest(run, p, y);
       break;
-    default: softmax(exec, x, temperature_, run, y); break;
+    default: softmax(run, x, temperature_, rows, y); break;
   }
-  if (pass.keeps()) pass.tape->push(p);
+  run.save(p);
 }
 
 // What combine() made of the probabilities q.
@@ -228,45 +234,59 @@ void Softmax::output_again(const Exec& exec, const ConstView& q, const View& y) 
   combine_tree(exec, config_.hierarchy_levels, q, exec.arena.view(q.shape, q.element), y);
 }
 
-void Softmax::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView p = pass.tape->pop();
-  const ConstView other = form_ == Form::Blend || form_ == Form::Tree ? pass.tape->pop() : ConstView();
+void Softmax::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const ConstView p = run.saved();
+  const ConstView other = form_ == Form::Blend || form_ == Form::Tree ? run.saved() : ConstView();
   if (dx.data == nullptr) return;
   std::array<SoftmaxRun, 2> room;
-  const auto run = runs(dx.shape.cols(), room);
-  if (pass.tween != nullptr && !combines()) {
-    simplex_gap(exec, p, dy, run, dx);
-    return scale(exec, dx, temperature_, dx);
-  }
-  ConstView d = dy;
-  if (pass.tween != nullptr) {
-    const View y = exec.arena.view(dy.shape, dy.element), gap = exec.arena.view(dy.shape, dy.element);
-    output_again(exec, form_ == Form::Tree ? other : p, y);
-    simplex_gap(exec, y, dy, std::array{SoftmaxRun{0, dy.shape.cols(), 1}}, gap);
-    d = gap;
-  }
-  const auto through = [&](const ConstView& q, auto&& to_dq) {
-    const View dq = exec.arena.view(q.shape, q.element);
-    to_dq(dq);
-    softmax_backward(exec, q, dq, pass.tween != nullptr ? 1 : temperature_, run, dx);
-  };
+  const auto rows = runs(dx.shape.cols(), room);
   switch (form_) {
-    case Form::Sparse: return sparsemax_backward(exec, p, dy, temperature_, dx);
-    case Form::Entmax: return entmax_backward(exec, p, dy, temperature_, alpha_, dx);
+    case Form::Sparse: return sparsemax_backward(run, p, dy, temperature_, dx);
+    case Form::Entmax: return entmax_backward(run, p, dy, temperature_, alpha_, dx);
     case Form::Blend: {
-      const View part = exec.arena.view(dx.shape, dx.element);
-      softmax_backward(exec, p, dy, temperature_, run, dx);
-      sparsemax_backward(exec, other, dy, temperature_, part);
-      scale(exec, dx, 2 - alpha_, dx);
-      scale(exec, part, alpha_ - 1, part);
-      return add(exec, dx, part, dx);
+      const View part = run.view(dx.shape, dx.element);
+      softmax_backward(run, p, dy, temperature_, rows, dx);
+      sparsemax_backward(run, other, dy, temperature_, part);
+      scale(run, dx, 2 - alpha_, dx);
+      scale(run, part, alpha_ - 1, part);
+      return add(run, dx, part, dx);
     }
-    case Form::Tree: return through(other, [&](const View& dq) { combine_tree_backward(exec, config_.hierarchy_levels, other, p, d, dq); });
-    case Form::Adaptive: return through(p, [&](const View& dq) { combine_adaptive_backward(exec, config_.adaptive_cutoffs, p, d, dq); });
-    case Form::Mixture: return through(p, [&](const View& dq) { combine_mixture_backward(exec, config_.mixture_count, p, d, dq); });
-    default: return softmax_backward(exec, p, dy, temperature_, run, dx);
+    case Form::Tree:
+    case Form::Adaptive:
+    case Form::Mixture: return through_parts(run, p, other, dy, temperature_, dx);
+    default: return softmax_backward(run, p, dy, temperature_, rows, dx);
   }
+}
+
+// Before what combines the softmaxes of a row, and before them, divided by `temperature`.
+void Softmax::through_parts(const Run& run, const ConstView& p, const ConstView& q_of_tree, const ConstView& dy, double temperature, const View& dx) const {
+  std::array<SoftmaxRun, 2> room;
+  const ConstView& q = form_ == Form::Tree ? q_of_tree : p;
+  const View dq = run.view(q.shape, q.element);
+  if (form_ == Form::Tree)
+    combine_tree_backward(run, config_.hierarchy_levels, q, p, dy, dq);
+  else if (form_ == Form::Adaptive)
+    combine_adaptive_backward(run, config_.adaptive_cutoffs, q, dy, dq);
+  else
+    combine_mixture_backward(run, config_.mixture_count, q, dy, dq);
+  softmax_backward(run, q, dq, temperature, runs(dx.shape.cols(), room), dx);
+}
+
+void Softmax::target(const Run& run, const TweenRules&, const ConstView& e, const View& d) const {
+  const ArenaScope scope(run.arena());
+  const ConstView p = run.saved();
+  const ConstView other = form_ == Form::Blend || form_ == Form::Tree ? run.saved() : ConstView();
+  if (d.data == nullptr) return;
+  if (!combines()) {
+    std::array<SoftmaxRun, 2> room;
+    simplex_gap(run, p, e, runs(d.shape.cols(), room), d);
+    return scale(run, d, temperature_, d);
+  }
+  const View y = run.view(e.shape, e.element), gap = run.view(e.shape, e.element);
+  output_again(run, form_ == Form::Tree ? other : p, y);
+  simplex_gap(run, y, e, std::array{SoftmaxRun{0, e.shape.cols(), 1}}, gap);
+  through_parts(run, p, other, gap, 1, d);
 }
 
 }  // namespace loom

@@ -27,24 +27,28 @@ class Softmax final : public Layer {
  public:
   explicit Softmax(SoftmaxConfig config = {}) : config_(std::move(config)) {}
 
-  std::string_view kind() const override { return "softmax"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
   // ShapeMismatch in exec.status when the pass's mask has another shape than x.
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
 
  private:
+  static LayerPtr fit(const FitRequest& request);
   // What the settings come to.
   enum class Form : std::uint8_t { Rows, Masked, Gumbel, Sparse, Entmax, Blend, Tree, Adaptive, Mixture };
   bool combines() const { return form_ >= Form::Tree; }
   Result<std::size_t> width_out(std::size_t width) const;
   // The distributions of a row of `width`: those of build(), or up to two that depend on the width, in `room`.
   std::span<const SoftmaxRun> runs(std::size_t width, std::array<SoftmaxRun, 2>& room) const;
-  void combine(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const;
+  void combine(const Run& run, const ConstView& x, const View& y) const;
+  void through_parts(const Run& run, const ConstView& p, const ConstView& q_of_tree, const ConstView& dy, double temperature, const View& dx) const;
   void output_again(const Exec& exec, const ConstView& q, const View& y) const;
-  SoftmaxMask mask_of(const Exec& exec, const Pass& pass, const ConstView& x) const;
+  SoftmaxMask mask_of(const Run& run, const ConstView& x) const;
 
   SoftmaxConfig config_;
   Form form_ = Form::Rows;

@@ -1,11 +1,19 @@
 #include "layers/swiglu/swiglu.h"
 
+#include <algorithm>
+
 #include "layers/activation_fields.h"
 #include "layers/norm_eps.h"
 #include "layers/tween.h"
 #include "ops/norm/norm.h"
 
 namespace loom {
+
+constinit const LayerKind Swiglu::kKind{.id = 2, .name = "swiglu", .aliases = "gatedmlp", .make = make_layer<Swiglu>, .width_key = "input_height", .fit = fit};
+
+LayerPtr Swiglu::fit(const FitRequest& r) {
+  return std::make_unique<Swiglu>(SwigluConfig{.input_height = r.width(), .output_height = std::min<std::size_t>(2 * r.width(), 4096)});
+}
 
 void Swiglu::fields(FieldVisitor& visit) {
   visit("input_height|input_size|d_model", config_.input_height, {1});
@@ -43,62 +51,73 @@ Result<Shape> Swiglu::output_shape(const Shape& input) const {
   return input;
 }
 
-void Swiglu::forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena, pass.keeps());
+void Swiglu::forward(const Run& run, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena(), run.keeps());
   const std::size_t rows = x.shape.rows(), n = config_.output_height;
-  const Tensor gate = exec.arena.tensor(rows, n, x.element), up = exec.arena.tensor(rows, n, x.element);
+  const Tensor gate = run.tensor(rows, n, x.element), up = run.tensor(rows, n, x.element);
   const float floor = config_.inner_norm ? kBitnetFloor : 0.0f;
-  linear(exec, x, std::array{LinearJob{&gate_, &gate_bias_, gate, 0, floor}, LinearJob{&up_, &up_bias_, up, 0, floor}});
-  const Tensor hidden = pass.keeps() ? exec.arena.tensor(rows, n, x.element) : gate;
-  gated(exec, config_.activation, gate, up, hidden);
+  linear(run, x, std::array{LinearJob{&gate_, &gate_bias_, gate, 0, floor}, LinearJob{&up_, &up_bias_, up, 0, floor}});
+  const Tensor hidden = run.keeps() ? run.tensor(rows, n, x.element) : gate;
+  gated(run, config_.activation, gate, up, hidden);
   Tensor normed = hidden;
   if (config_.inner_norm) {
-    if (pass.keeps()) normed = exec.arena.tensor(rows, n, x.element);
-    with_element(x.element, [&]<class T>() { rms_norm(exec, hidden, inner_norm_.values<T>(exec), config_.rms_norm_eps, normed); });
+    if (run.keeps()) normed = run.tensor(rows, n, x.element);
+    with_element(x.element, [&]<class T>() { rms_norm(run, hidden, inner_norm_.values<T>(run), config_.rms_norm_eps, normed); });
   }
-  linear(exec, normed, down_, down_bias_, y, floor);
-  if (!pass.keeps()) return;
-  pass.tape->push(x);
-  for (const Tensor& t : {gate, up, hidden, normed}) pass.tape->push({t.data, x.shape.with_cols(n).value(), x.element});
+  linear(run, normed, down_, down_bias_, y, floor);
+  const auto kept = [&](const Tensor& t) { return ConstView{t.data, *x.shape.with_cols(n), x.element}; };
+  run.save(x, kept(gate), kept(up), kept(hidden), kept(normed));
 }
 
-void Swiglu::backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const {
-  const ArenaScope scope(exec.arena);
-  const ConstView normed = pass.tape->pop(), hidden = pass.tape->pop(), up = pass.tape->pop(), gate = pass.tape->pop(), x = pass.tape->pop();
+void Swiglu::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, gate, up, hidden, normed] = run.saved<5>();
   const std::size_t block = rows_of_block(x.shape);
-  const View dhidden = exec.arena.view(hidden.shape, x.element);
-  linear_backward(exec, pass, normed, down_, down_bias_, dy, dhidden, block);
-  close_targets(exec, pass, down_, normed, dhidden);
+  const View dhidden = run.view(hidden.shape, x.element);
+  linear_backward(run, normed, down_, down_bias_, dy, dhidden, block);
+  if (config_.inner_norm) inner_norm_backward(run, hidden, dhidden, dhidden, block);
+  const View dgate = run.view(hidden.shape, x.element), dup = run.view(hidden.shape, x.element);
+  gated_backward(run, config_.activation, gate, up, dhidden, dgate, dup);
+  linear_backward(run, x, gate_, gate_bias_, dgate, dx, block);
+  linear_backward(run, x, up_, up_bias_, dup, dx, block, true);
+}
+
+void Swiglu::inner_norm_backward(const Run& run, const ConstView& hidden, const View& dnormed, const Tensor& dhidden, std::size_t block) const {
+  with_element(hidden.element, [&]<class T>() {
+    rms_norm_gradient(run, hidden, inner_norm_.values<T>(run), config_.rms_norm_eps, dnormed, dhidden, run.gradient(inner_norm_), block);
+  });
+}
+
+void Swiglu::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  const ArenaScope scope(run.arena());
+  const auto [x, gate, up, hidden, normed] = run.saved<5>();
+  const std::size_t block = rows_of_block(x.shape);
+  const View inner = run.view(hidden.shape, x.element);
+  linear_target(run, rules, normed, down_, down_bias_, e, inner, block);
+  close_targets(run, rules, down_, normed, inner);
   if (config_.inner_norm) {
-    void* const gradient = pass.gradients == nullptr ? nullptr : pass.gradients->of(inner_norm_);
-    with_element(x.element, [&]<class T>() {
-      const T* const gains = inner_norm_.values<T>(exec);
-      const Tensor passed = pass.tween == nullptr ? Tensor(dhidden) : exec.arena.tensor(hidden.shape.rows(), hidden.shape.cols(), x.element);
-      rms_norm_gradient(exec, hidden, gains, config_.rms_norm_eps, dhidden, passed, gradient, block);
-      target_before_norm(exec, pass, {.shape = {hidden.shape.rows(), hidden.shape.cols(), 1}, .eps = config_.rms_norm_eps}, hidden, gains, dhidden, dhidden);
-    });
+    inner_norm_backward(run, hidden, inner, run.tensor(hidden.shape.rows(), hidden.shape.cols(), x.element), block);  // for the gains alone
+    const NormGap norm{.shape = {hidden.shape.rows(), hidden.shape.cols(), 1}, .eps = config_.rms_norm_eps};
+    with_element(x.element, [&]<class T>() { target_before_norm(run, rules, norm, hidden, inner_norm_.values<T>(run), inner, inner); });
   }
-  const View dgate = exec.arena.view(hidden.shape, x.element), dup = exec.arena.view(hidden.shape, x.element);
-  if (pass.tween == nullptr)
-    gated_backward(exec, config_.activation, gate, up, dhidden, dgate, dup);
-  else
-    gated_gap(exec, pass, gate, up, dhidden, dgate, dup);
-  linear_backward(exec, pass, x, gate_, gate_bias_, dgate, dx, block);
-  linear_backward(exec, pass, x, up_, up_bias_, dup, dx, block, true);
-  close_targets(exec, pass, std::array<const Weight*, 2>{&gate_, &up_}, x, dx);
+  const View of_gate = run.view(hidden.shape, x.element), of_up = run.view(hidden.shape, x.element);
+  gated_gap(run, rules, gate, up, inner, of_gate, of_up);
+  linear_target(run, rules, x, gate_, gate_bias_, of_gate, d, block);
+  linear_target(run, rules, x, up_, up_bias_, of_up, d, block, true);
+  close_targets(run, rules, std::array<const Weight*, 2>{&gate_, &up_}, x, d);
 }
 
 // The hidden gap before the product act(gate) * up: each factor in turn counts as fixed.
-void Swiglu::gated_gap(const Exec& exec, const Pass& pass, const ConstView& gate, const ConstView& up, const View& dhidden, const View& dgate,
-                       const View& dup) const {
-  activate(exec, config_.activation, gate, dgate);
-  if (pass.tween->secant) {
-    multiply(exec, dhidden, dgate, dup);
-    multiply(exec, dhidden, up, dgate);
-    return through_activation(exec, pass, config_.activation, gate, dgate, dgate);
+void Swiglu::gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up, const View& hidden, const View& of_gate,
+                       const View& of_up) const {
+  activate(run, config_.activation, gate, of_gate);
+  if (rules.secant) {
+    multiply(run, hidden, of_gate, of_up);
+    multiply(run, hidden, up, of_gate);
+    return target_before_activation(run, rules, config_.activation, gate, of_gate, of_gate);
   }
-  signed_gap(exec, dgate, dhidden, dup);
-  signed_gap(exec, up, dhidden, dgate);
+  signed_gap(run, of_gate, hidden, of_up);
+  signed_gap(run, up, hidden, of_gate);
 }
 
 // Factors of engine W-23.

@@ -17,18 +17,22 @@ class Swiglu final : public Layer {
  public:
   explicit Swiglu(const SwigluConfig& config = {}) : config_(config) {}
 
-  std::string_view kind() const override { return "swiglu"; }
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_weights(const std::function<void(Weight&)>& visit) override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Exec& exec, const Pass& pass, const ConstView& x, const View& y) const override;
-  void backward(const Exec& exec, const Pass& pass, const ConstView& dy, const View& dx) const override;
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& weight) const override;
 
  private:
-  void gated_gap(const Exec& exec, const Pass& pass, const ConstView& gate, const ConstView& up, const View& dhidden, const View& dgate,
-                 const View& dup) const;
+  static LayerPtr fit(const FitRequest& request);
+  void inner_norm_backward(const Run& run, const ConstView& hidden, const View& dnormed, const Tensor& dhidden, std::size_t block) const;
+  void gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up, const View& hidden, const View& of_gate,
+                 const View& of_up) const;
   SwigluConfig config_;
   Weight gate_, up_, down_, gate_bias_, up_bias_, down_bias_, inner_norm_;
 };

@@ -19,13 +19,15 @@ class MeshTween::Carrier final : public StepCarrier {
     driver_.core_->after_forward(layer, x, y);
     driver_.places_.resize(driver_.core_->uses_.size(), {driver_.state_, driver_.back_});
   }
-  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) override {
-    const double before = driver_.core_->output_gap_;
-    driver_.core_->after_backward(layer, dy, dx);
-    if (driver_.back_ > 0) driver_.core_->output_gap_ = before;  // of the last tick, the one that has a target
-  }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { measure(layer, dy, 1); }
+  void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, double rate) override { measure(layer, e, rate); }
 
  private:
+  void measure(const Layer& layer, const ConstView& gap, double branch_rate) {
+    const double before = driver_.core_->output_gap_;
+    driver_.core_->after_backward(layer, gap, branch_rate);
+    if (driver_.back_ > 0) driver_.core_->output_gap_ = before;  // of the last tick, the one that has a target
+  }
   MeshTween& driver_;
 };
 
@@ -98,7 +100,7 @@ Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
   TweenSession& core = *core_;
   LOOM_TRY(core.output_, state.output());
   LOOM_TRY(const ConstView gap, core.output_gap_of(target));
-  core.branch_rate_ = 1, core.output_gap_ = 0;
+  core.output_gap_ = 0;
   core.mesh_gradients_.clear();
   LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.chain_ ? nullptr : &core.rules_, options_.ticks, core.mesh_gradients_, *carrier_));
   if (core.error_) return tl::make_unexpected(*std::move(core.error_));

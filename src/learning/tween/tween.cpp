@@ -55,7 +55,8 @@ class TweenSession::Watch final : public LayerWatch {
  public:
   explicit Watch(TweenSession& session) : session_(session) {}
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override { session_.after_forward(layer, x, y); }
-  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) override { session_.after_backward(layer, dy, dx); }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { session_.after_backward(layer, dy, 1); }
+  void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, double rate) override { session_.after_backward(layer, e, rate); }
 
  private:
   TweenSession& session_;
@@ -75,7 +76,7 @@ Result<void> TweenSession::set_rules() {
   LOOM_TRY(const std::size_t estimate, choice("tween estimate", config_.estimate, {"difference", "average"}));
   LOOM_TRY(const std::size_t scale, choice("tween target_scale", config_.target_scale, {"none", "weight_sum"}));
   chain_ = mode == 0, dtp_ = mode == 2;
-  rules_ = {slope == 0, config_.slope_step, scale == 1, estimate == 1, config_.weight_threshold, config_.activation_clamp, &branch_rate_};
+  rules_ = {slope == 0, config_.slope_step, scale == 1, estimate == 1, config_.weight_threshold, config_.activation_clamp};
   return {};
 }
 
@@ -141,7 +142,7 @@ Result<void> TweenSession::collect() {
   for (const LayerState& state : layers_)
     for (const std::size_t slot : state.weights) weights_[slot].is_shared |= owners[slot]++ > 0;
   for (const LayerState& state : layers_) {
-    const Link* link = state.layer->as_link();
+    const Link* link = layer_as<Link>(*state.layer);
     if (link == nullptr || link->target() == nullptr) continue;
     visit_layers("", *link->target(), [&](const std::string&, Layer& layer) {
       if (const auto found = layer_index_.find(&layer); found != layer_index_.end())
@@ -208,7 +209,7 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   LOOM_TRY(const ConstView gap, output_gap_of(target));
   session_->gradients().clear();
   error_.reset();
-  current_ = executed_.size(), branch_rate_ = 1;
+  current_ = executed_.size();
   metrics_.clear(), order_.clear();
   if (dtp_) {
     keep_state();
@@ -221,15 +222,14 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   return {};
 }
 
-void TweenSession::after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) {
-  static_cast<void>(dx);
+void TweenSession::after_backward(const Layer& layer, const ConstView& dy, double branch_rate) {
   const auto found = layer_index_.find(&layer);
   if (found == layer_index_.end() || error_) return;
   std::size_t u = uses_.size();
   while (u > 0 && (uses_[u - 1].done || uses_[u - 1].layer != found->second)) --u;
   if (u-- == 0) return;
   Use& use = uses_[u];
-  use.done = true, use.branch_rate = branch_rate_;
+  use.done = true, use.branch_rate = branch_rate;
   metrics_.resize(std::max(metrics_.size(), uses_.size()));
   const bool is_cell = current_ > 0 && executed_[current_ - 1] == &layer;
   metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1, metrics_[u].is_cell = is_cell;

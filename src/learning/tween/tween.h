@@ -178,7 +178,7 @@ class TweenSession {
   Result<void> optimise();
   Result<void> collect();
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
-  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx);
+  void after_backward(const Layer& layer, const ConstView& dy, double branch_rate);
   Result<void> run(const TweenTarget& target);
   Result<ConstView> output_gap_of(const TweenTarget& target);
   void measure(std::size_t use, const ConstView& gap);
@@ -224,7 +224,7 @@ class TweenSession {
   std::vector<std::size_t> order_;             // uses as their backward passes were done
   std::size_t current_ = 0;                    // executed cell whose backward pass runs, counted down
   bool fused_ = false;
-  double rate_ = 0, branch_rate_ = 1, output_gap_ = 0, loss_ = 0;
+  double rate_ = 0, output_gap_ = 0, loss_ = 0;
   ConstView output_, input_gap_;
   std::uint32_t step_ = 0;                     // of the last forward
   Stage stage_ = Stage::None;

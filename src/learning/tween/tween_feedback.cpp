@@ -13,10 +13,9 @@
 namespace loom {
 namespace {
 
-// The settings of a dense layer or convolution that say what it computes; null for other kinds.
+// The settings of a linear map with an activation that say what it computes; null for other kinds.
 Json model_of(const Layer& layer, Element element) {
-  const std::string_view kind = layer.kind();
-  if (kind != "dense" && !kind.starts_with("cnn") && !kind.starts_with("convtransposed")) return {};
+  if (!layer.kind_row().is_linear_map) return {};
   Json spec = layer_to_json(layer);
   for (const char* key : {"name", "tied_to", "adapters", "trainable", "learning_rate_scale", "init", "init_scale", "freeze_base"}) spec.erase(key);
   spec["dtype"] = element == Element::f64 ? "float64" : "float32";
@@ -85,10 +84,10 @@ void TweenFeedback::replace(const Exec& exec, const Layer& layer, const ConstVie
     x = seen->x;
   }
   Tape tape;
-  Pass keeping, back;
-  keeping.tape = back.tape = &tape, back.tween = &rules_;
-  layer.forward(exec, keeping, x, exec.arena.view(dy.shape, dy.element));
-  map->model->backward(exec, back, dy, dx);
+  Run run(exec);
+  run.tape = &tape;
+  layer.forward(run, x, exec.arena.view(dy.shape, dy.element));
+  map->model->target(run, rules_, dy, dx);
 }
 
 Result<void> TweenFeedback::train(const Exec& threads, std::uint32_t step) {
@@ -107,7 +106,7 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
   const auto run = [&](const Exec& exec, std::size_t k) {
     exec.arena.rewind(0);
     Tape theirs, ours;
-    Pass sums, model;
+    Run sums(exec), model(exec);
     sums.tape = &theirs, model.tape = &ours, model.gradients = &map.gradients;
     const View noise = exec.arena.view(seen.x.shape, element_), y = exec.arena.view(seen.y.shape, element_), r = exec.arena.view(seen.y.shape, element_);
     const RandomStream stream{seed_, RandomDomain::Noise, static_cast<std::uint32_t>(step * repeats_ + k), layer.site};
@@ -116,13 +115,13 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
         for (std::size_t i = at; i < at + n; ++i) noise.as<T>()[i] = snap_one(static_cast<T>(noise_ * normal(stream, i)));
       });
     });
-    layer.forward(exec, sums, noise, y);
+    layer.forward(sums, noise, y);
     const ConstView before = theirs.pop();  // the sums before the activation
-    map.straight->forward(exec, model, noise, r);
+    map.straight->forward(model, noise, r);
     scale(exec, r, -1, r);
     add(exec, r, before, r);
     map.gradients.clear();
-    map.straight->backward(exec, model, r, View{nullptr, seen.x.shape, element_});
+    map.straight->backward(model, r, View{nullptr, seen.x.shape, element_});
   };
   if (!map.planned || !(*map.planned == seen.x.shape)) {
     map.arena = Arena::measuring();

@@ -37,6 +37,7 @@ std::vector<Kind> kinds() {
       {R"({"type":"rmsnorm","input_height":6})", {1, 6}},
       {R"({"type":"layernorm","input_height":6})", {1, 6}},
       {R"({"type":"groupnorm","input_height":6,"num_groups":2})", {1, 6, 2}},
+      {R"({"type":"instancenorm","input_height":3,"affine":true})", {1, 3, 4}},
       {R"({"type":"batchnorm","input_height":6})", {1, 6}},
       {R"({"type":"embedding","vocab_size":5,"embedding_dim":4})", {1, 1}, 5},
       {R"({"type":"position_embedding","max_seq_len":4,"embedding_dim":3})", {1, 3, 3}},

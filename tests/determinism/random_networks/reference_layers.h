@@ -60,6 +60,23 @@ inline Tensor ref_layernorm(const Settings& s, Layer& l, const Tensor& x) {
   return y;
 }
 
+inline Tensor ref_instancenorm(const Settings& s, Layer& l, const Tensor& x) {
+  Tensor y = x;
+  const std::size_t channels = x.shape[1], positions = x.v.size() / (x.shape[0] * channels);
+  for (std::size_t plane = 0; plane < x.shape[0] * channels; ++plane) {
+    std::vector<std::size_t> at(positions);
+    for (std::size_t i = 0; i < positions; ++i) at[i] = plane * positions + i;
+    normalise(y, x, at, s.number("eps", 1e-5));
+  }
+  if (!s.flag("affine")) return y;
+  const std::vector<double> gamma = values_of(l, "gamma"), beta = values_of(l, "beta");
+  for (std::size_t i = 0; i < y.v.size(); ++i) {
+    const std::size_t c = i / positions % channels;
+    y.v[i] = y.v[i] * value_in_element(gamma[c]) + value_in_element(beta[c]);
+  }
+  return y;
+}
+
 inline Tensor ref_groupnorm(const Settings& s, Layer& l, const Tensor& x) {
   Tensor y = x;
   const std::vector<double> gamma = values_of(l, "gamma"), beta = values_of(l, "beta");

@@ -1,6 +1,7 @@
 #pragma once
 // Containers, links and the sweep over the grid (reference.h).
 
+#include "layers/link/link.h"
 #include "reference_layers.h"
 
 namespace loom::test {
@@ -101,6 +102,7 @@ inline std::optional<Tensor> ReferenceNetwork::layer(const Json& spec, Layer& l,
   if (kind == "rmsnorm") return ref_rmsnorm(s, l, x);
   if (kind == "layernorm") return ref_layernorm(s, l, x);
   if (kind == "groupnorm") return ref_groupnorm(s, l, x);
+  if (kind == "instancenorm") return ref_instancenorm(s, l, x);
   if (kind == "batchnorm") return ref_batchnorm(s, l, x);
   if (kind.starts_with("cnn")) return ref_conv(s, l, x, false);
   if (kind.starts_with("convtransposed")) return ref_conv(s, l, x, true);
@@ -335,7 +337,7 @@ inline std::optional<Tensor> ReferenceNetwork::link(const Settings& s, Layer& l,
   if (!s.has("type")) return in;
   Json own = s.json();
   for (const char* key : {"is_remote_link", "link_mode", "link_merge"}) own.erase(key);
-  return layer(own, *l.as_link()->own(), in);
+  return layer(own, *layer_as<Link>(l)->own(), in);
 }
 
 inline std::optional<Tensor> ReferenceNetwork::metacognition(const Settings& s, Layer& l, const Tensor& x) {

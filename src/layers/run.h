@@ -1,0 +1,171 @@
+#pragma once
+// What a layer gets when it runs, beside its tensors: where it computes, what came in with the call, where its state lies, and where it
+// leaves what backward needs. A layer changes nothing but what it reaches through its Run.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/exec.h"
+#include "layers/gradients.h"
+#include "layers/metacognition/meta_state.h"
+#include "ops/attention/attention.h"
+#include "ops/rope/rope.h"
+#include "ops/rounding/rounding.h"
+
+namespace loom {
+
+class Layer;
+
+// Tensors that forward keeps for backward: views into the arena, taken back in the opposite order.
+class Tape {
+ public:
+  void push(const ConstView& view) { views_.push_back(view); }
+  ConstView pop() {
+    LOOM_ASSERT(!views_.empty());
+    const ConstView view = views_.back();
+    views_.pop_back();
+    return view;
+  }
+  // The last N, in the order in which they were pushed.
+  template <std::size_t N>
+  std::array<ConstView, N> pop() {
+    std::array<ConstView, N> views;
+    for (std::size_t i = N; i-- > 0;) views[i] = pop();
+    return views;
+  }
+  const ConstView& last() const { return views_.back(); }
+  std::size_t size() const { return views_.size(); }
+  void clear() { views_.clear(); }
+
+ private:
+  std::vector<ConstView> views_;
+};
+
+// State of a recurrent layer in a session, [directions, samples, units]: forward begins with it (with 0 unless it continues) and leaves
+// the state after the last step. A rehearsal plans the extents; the session then supplies the memory.
+struct RecurrentState {
+  void* h = nullptr;
+  void* c = nullptr;       // lstm
+  Shape shape;
+  bool has_cell = false, stateful = false, planned = false;
+  bool continues = false;  // this call starts from what lies here
+
+  void plan(const std::array<std::size_t, 3>& extents, bool cell, bool keeps_state) {
+    has_cell = cell, stateful = keeps_state;
+    const auto wanted = Shape::create(extents);
+    if (!wanted || (planned && *wanted == shape)) return;
+    shape = *wanted, planned = true;
+    h = c = nullptr, continues = false;
+  }
+};
+
+// Inputs beside the tensor, the same for all layers of a call.
+struct SideInputs {
+  std::span<const std::int32_t> ids;          // input of an embedding, one per row
+  std::span<const SequenceRows> sequences;    // rows of each sequence, when a session keeps caches
+  std::span<const std::uint32_t> positions;   // one per row
+  std::span<const std::size_t> lengths;       // valid positions of each sample of a sequence; empty: all
+  const ConstView* external = nullptr;        // a second tensor: keys and values of cross-attention, an external skip
+  const ConstView* mask = nullptr;            // [samples, keys] of the same element type: keys with an entry <= 0 are masked out
+};
+
+// What a session keeps for its layers between calls, by state slot of the layer. Empty: state starts at 0 and is dropped.
+struct StateSlots {
+  std::span<RopeTable* const> rope_tables;
+  std::span<KvCache* const> caches;           // [slot * sequences + sequence]
+  std::span<RecurrentState> recurrent;
+  std::span<MetaState> metas;
+
+  // The slots from `first` on.
+  StateSlots from(std::size_t first, std::size_t sequences) const;
+};
+
+// Outputs of cells that links and skips read, by number, and their gradients, added to. Without data until the cell has run.
+struct CellTensors {
+  std::span<ConstView> outputs;
+  std::span<View> gradients;
+};
+
+// Sees every layer that runs, children before their container; it cannot change a number. Views are valid during the call, with a tape
+// until the backward pass.
+class LayerWatch {
+ public:
+  virtual ~LayerWatch() = default;
+  virtual void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) = 0;
+  virtual void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) = 0;  // dx may have no data
+  // The same of targets: e = target of y - y; `rate` is the mean gate weight of the branches that the layer stands in, 1 outside.
+  virtual void after_target(const Layer& layer, const ConstView& e, const ConstView& d, double /*rate*/) { after_backward(layer, e, d); }
+};
+
+// Overrides how the target of a layer's input is computed (difference target propagation, engine 7.7).
+class TargetMap {
+ public:
+  virtual ~TargetMap() = default;
+  // May write d, which has data and holds what the layer's own rule left there.
+  virtual void replace(const Exec& exec, const Layer& layer, const ConstView& e, const View& d) = 0;
+};
+
+// What a call of a network brings along for every layer.
+struct Call {
+  SideInputs inputs{};
+  StateSlots states{};
+  CellTensors cells{};
+  std::uint64_t seed = 0;                          // of random streams, with `step` and the layer's site
+  std::uint32_t step = 0;
+  std::size_t first_sample = 0;                    // of the batch that these samples are a part of: random streams count from there
+  bool training = false;                           // dropout, batch statistics
+  bool batches = false;                            // the first axis is one of samples: a layer may not take it for another
+  Mixed mixed = Mixed::none;                       // what tensors are rounded to between cells (engine 6.8)
+  double share = 1;                                // of the batch that these samples are: gates add as much of their terms to the loss
+  double loss_scale = 1;                           // of dy, and so of all gradients (engine T-70)
+  Tape* tape = nullptr;                            // forward leaves what backward needs; null: nothing is kept
+  Gradients* gradients = nullptr;                  // of weights, added to by backward; null: not wanted
+  Statistics* statistics = nullptr;                // where a training forward leaves running statistics; null: they stay as they are
+  double* gate_loss = nullptr;                     // forward adds the load-balancing terms of its gates (engine V-37)
+  const View* d_external = nullptr;                // the gradient of inputs.external, added to; null: not wanted
+  LayerWatch* watch = nullptr;
+  TargetMap* targets = nullptr;
+};
+
+// A call on its way through the layers: what every equation computes with. It stands for its Exec wherever an op wants one.
+struct Run : Call {
+  explicit Run(const Exec& on) : exec(on) {}
+  Run(const Exec& on, const Call& call) : Call(call), exec(on) {}
+  operator const Exec&() const { return exec; }
+
+  Arena& arena() const { return exec.arena; }
+  bool rehearsal() const { return exec.rehearsal(); }
+  View view(const Shape& shape, Element element) const { return exec.arena.view(shape, element); }
+  Tensor tensor(std::size_t rows, std::size_t cols, Element element = Element::f32) const { return exec.arena.tensor(rows, cols, element); }
+  template <class T>
+  T* take(std::size_t count) const {
+    return exec.arena.take<T>(count);
+  }
+  // The call ends with this error, unless another came first.
+  void fail(Error error) const {
+    if (!exec.status) exec.status = std::move(error);
+  }
+
+  // A backward pass follows.
+  bool keeps() const { return tape != nullptr; }
+  // For backward, which gets them from saved(); nothing where none follows.
+  template <class... Views>
+  void save(const Views&... views) const {
+    if (keeps()) (tape->push(views), ...);
+  }
+  template <std::size_t N>
+  std::array<ConstView, N> saved() const {
+    return tape->pop<N>();
+  }
+  ConstView saved() const { return tape->pop(); }
+  // Null when the gradient of this weight is not wanted.
+  void* gradient(const Weight& weight) const { return gradients == nullptr ? nullptr : gradients->of(weight); }
+  // Where the random streams of this call stand at the first element of x.
+  std::size_t first_element(const Shape& x) const { return x.rank() == 0 ? 0 : first_sample * (x.elements() / x[0]); }
+
+  const Exec& exec;
+};
+
+}  // namespace loom
