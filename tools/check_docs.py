@@ -6,7 +6,7 @@ usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it command
 Looks at every Markdown file that git knows. Links: [text](relative/path#heading), images too; a heading must exist in a Markdown target.
 Paths: code spans that begin with a folder of the tree or of src, and names of source files; capitals are placeholders. Tables of figures (a column of
 numbers with fractions, or of hashes): a command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom ",
-a path that ends in it, or "./run". Commands: each has a row in a table. "Not yet": a sentence that says so names something of MISSING that is not there.
+a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/architecture.md. "Not yet": a sentence that says so names something of MISSING that is not there.
 tools/check_figures.py runs the commands of the figures, tools/check_spec.py holds the ids of requirements to docs/spec, tools/checks_test.py shows that each
 of these checks can fail.
 """
@@ -206,10 +206,10 @@ def commands_without_row(program, names):
 
 
 def paragraphs(path):
-    """(line number, text) of what stands outside of fenced blocks: a paragraph behind its heading, a row of a table; code spans are left out."""
+    """(line number, text) of what stands outside of fenced blocks: a paragraph behind its heading, a row of a table; code spans and what is quoted are left out."""
     heading, number, parts = "", 1, []
     for at, text, fenced in [*lines_of(path), (0, "", False)]:
-        text = re.sub(r"`[^`]*`", "", text.strip())
+        text = re.sub(r"`[^`]*`|\"[^\"]*\"", "", text.strip())
         if parts and (fenced or not text or text.startswith(("#", "|", "-"))):
             yield number, " ".join([heading, *parts])
             heading, parts = "", []
@@ -243,6 +243,10 @@ def faults(program=None):
         if name not in OTHER_TIMES:
             wrong += [f"{name}:{number}: {w}" for number, text in paragraphs(path) for w in [untrue_absence(text)] if w]
     wrong += [f"loom {command}: no table of the documents has a row for it" for command in commands_without_row(program, names)]
+    architecture = os.path.join(ROOT, "docs/architecture.md")
+    if os.path.exists(architecture):
+        rows = {row[0] for _, _, table in tables(architecture) for row in table if row}
+        wrong += [f"docs/architecture.md: no row for src/{module}" for module in sorted(modules) if f"`{module}`" not in rows]
     if program:  # so that the reading of the source can be trusted where there is no program
         wrong += [f"src/cli: {command} has {flag}, which tools/check_docs.py does not find there" for command in commands_of(program)
                   for flag in sorted(flags_of(program, command) - source_flags(command))]

@@ -119,6 +119,9 @@ class Documents(unittest.TestCase):
     def test_commands_without_a_row(self):
         self.said("", "loom fly: no table", files={"src/cli/main.cpp": MAIN.replace("};", '    {"fly", "What", fly_command},\n};')})
 
+    def test_folders_without_a_row(self):
+        self.said("", "no row for src/ops", files={"docs/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
+
     def test_what_is_said_to_be_absent(self):
         self.said("The wheels are not built yet.", "of nothing that MISSING")
         self.said("## Not done yet\n\nThe server.", "src/server is there", files={"src/server/server.h": "\n"})
