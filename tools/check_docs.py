@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Hold the documents to what is there: links and paths lead somewhere, figures name their command, examples use flags that the program has.
+"""Hold the documents to what is there: links and paths lead somewhere, figures name their command, examples use commands and flags that exist.
 
-usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it examples are not looked at
+usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it commands and flags are read from src/cli
 
 Looks at every Markdown file that git knows. Links: [text](relative/path#heading), images too; a heading must exist in a Markdown target.
-Paths: code spans that begin with a folder of the tree. Tables of figures (a column of numbers with fractions, or of hashes): a command stands in
-their section. Examples: lines of fenced blocks, and code spans, that begin with "loom " or a path that ends in it.
-Capitals are placeholders. tools/check_figures.py runs the commands of the figures.
+Paths: code spans that begin with a folder of the tree or of src, and names of source files; capitals are placeholders. Tables of figures (a column of
+numbers with fractions, or of hashes): a command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom ",
+a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/architecture.md. "Not yet": a sentence that says so names something of MISSING that is not there.
+tools/check_figures.py runs the commands of the figures, tools/check_spec.py holds the ids of requirements to docs/spec, tools/checks_test.py shows that each
+of these checks can fail.
 """
 import functools
 import glob
@@ -17,8 +19,17 @@ import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
-EXAMPLE = re.compile(r"^(?:\$ )?(?:[\w./-]*/)?loom\s+(\S.*)$")
-PATH = re.compile(r"^(?:src|tests|tools|bench|examples|cmake|docs|fuzz)/[\w./*-]*[\w/*]")
+EXAMPLE = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:(?:[\w./-]*/)?(loom)|(\./run))\s+(\S.*)$")
+PATH = re.compile(r"^[\w.-]+(?:/[\w.*-]+)+/?")
+TOP = ("src", "tests", "tools", "bench", "examples", "cmake", "docs", "fuzz", ".ci", "include", "bindings")
+SOURCE = re.compile(r"^\w+\.(?:h|cpp|py|cmake|mjs|tsv)$")
+# Said of things that are not there, in pages about the present; plan.md, decisions.md and the changelog tell of other times.
+NOT_YET = re.compile(r"\bnot (?:yet )?(?:built|implemented)\b|\bnot(?: done| there| supported)? yet\b|\bno\b[^.;:]{1,40}\byet\b|\blater work\b", re.IGNORECASE)
+OTHER_TIMES = ("docs/plan.md", "docs/decisions.md", "CHANGELOG.md")
+MISSING = {  # name in prose: what would be there
+    "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
+    "installed package": "cmake/loomConfig.cmake.in", "0.8x": "src/io/entity_v1",
+}
 COMMAND = re.compile(r"(?:tools|bench|examples)/[\w/]+\.(?:py|sh|cpp)|\b(?:bench|example)_\w+|\b[a-z]+_test\b|\bloom [a-z]+|build/bin/\w+")
 FIGURE = re.compile(r"[+-]?\d[\d ]*\.\d|.*\b[0-9a-f]{16}")
 
@@ -62,10 +73,35 @@ def figure_tables(path):
             yield number, [c for c in code if COMMAND.search(c)]
 
 
-def missing_path(code):
+def tree():
+    """(folders of src, names of all files that git knows)"""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
+    return {name.split("/")[1] for name in listed if name.startswith("src/") and name.count("/") > 1}, {os.path.basename(name) for name in listed}
+
+
+def missing_path(code, modules, names):
+    if SOURCE.match(code):
+        return None if code in names or re.search("[A-Z]{3}", code) else f"{code}: no file of this name"
     match = PATH.match(code)
-    if match and not glob.glob(os.path.join(ROOT, match[0])) and not re.search("[A-Z]{3}", match[0]):
+    if not match or match[0] != code.split(" ")[0].rstrip(",:") or re.search("[A-Z]{3}", code):
+        return None
+    first = match[0].split("/")[0]
+    if first not in TOP and first not in modules:
+        return None
+    if not any(glob.glob(os.path.join(ROOT, folder, match[0])) for folder in ("", "src")):
         return f"{match[0]}: no such file"
+
+
+def untrue_absence(text):
+    """Of a paragraph with its heading: what it says to be absent and is not so."""
+    said = NOT_YET.search(text)
+    if not said:
+        return None
+    things = [name for name in MISSING if re.search(rf"\b{re.escape(name)}", text)]
+    there = next((MISSING[name] for name in things if os.path.exists(os.path.join(ROOT, MISSING[name]))), None)
+    if there:
+        return f"says \"{said[0]}\", and {there} is there"
+    return None if things else f"says \"{said[0]}\" of nothing that MISSING in tools/check_docs.py knows to be absent"
 
 
 def broken_link(path, target):
@@ -77,18 +113,82 @@ def broken_link(path, target):
         return f"link to {target}: no such heading"
 
 
+def sources_of_program():
+    texts = {}
+    for path in sorted(glob.glob(os.path.join(ROOT, "src/cli/*.*"))):
+        if path.endswith((".cpp", ".h")) and not path.endswith("_test.cpp"):
+            with open(path, encoding="utf-8") as file:
+                texts[path] = file.read()
+    return texts
+
+
+@functools.lru_cache(None)
+def source_commands():
+    """Names of the commands by the table in src/cli/main.cpp."""
+    with open(os.path.join(ROOT, "src/cli/main.cpp"), encoding="utf-8") as file:
+        table = re.search(r"kCommands\[\] = \{(.*?)\n\};", file.read(), re.DOTALL)[1]
+    return re.findall(r'\{"(\w+)", ', table)
+
+
+@functools.lru_cache(None)
+def source_functions():
+    """{name: (flags that it registers, names of functions that it passes an application on to)} of the functions that take a CLI::App."""
+    functions = {}
+    for text in sources_of_program().values():
+        for match in re.finditer(r"\b(\w+)\(CLI::App& \w+[^;{]*\{", text):
+            begin, depth, end = match.end(), 1, match.end()
+            while depth and end < len(text):
+                depth += {"{": 1, "}": -1}.get(text[end], 0)
+                end += 1
+            body = text[begin:end]
+            flags = {f for names in re.findall(r'"((?:-\w,)?--[a-z][\w-]*(?:,(?:--)?\w[\w-]*)*)"', body) for f in names.split(",") if f[0] == "-"}
+            known, called = functions.get(match[1], (set(), set()))
+            functions[match[1]] = known | flags, called | set(re.findall(r"\b(\w+)\((?:\*?\w+, )?\*?(?:app|sub|matrix)\b", body))
+    return functions
+
+
+@functools.lru_cache(None)
+def source_flags(command):
+    """The flags of a command by src/cli; at times a few more than it has. None when there is no such command."""
+    words = command.split()
+    if words and words[0] not in source_commands():
+        return None
+    flags, open_, done = {"-h", "--help"}, [f"{words[0]}_command"] if words else [], set()
+    if not words:
+        return flags | {"--version", "--commands"}
+    while open_:
+        name = open_.pop()
+        if name in done or name not in source_functions():
+            continue
+        done.add(name)
+        flags |= source_functions()[name][0]
+        open_ += source_functions()[name][1]
+    return flags
+
+
 @functools.lru_cache(None)
 def flags_of(program, command):
-    """The flags of a command by its --help; None when there is no such command."""
+    """The flags of a command by its --help, or by the source without a program; None when there is no such command."""
+    if program is None:
+        return source_flags(command) if len(command.split()) < 2 or command == "bench matrix" else None
     done = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True)
     if done.returncode or f"Usage: {f'loom {command}'.strip()} " not in done.stdout:
         return None
     return {f for line in done.stdout.splitlines() if line.lstrip().startswith("-") for f in line.split()[0].split(",")}
 
 
-def wrong_example(program, text):
+def commands_of(program):
+    return subprocess.run([program, "--commands"], check=True, capture_output=True, text=True).stdout.split() if program else source_commands()
+
+
+def wrong_example(program, text, by_run=False):
+    """Of what stands behind "loom", or behind "./run", which takes a question as well."""
     words = re.sub(r"\"[^\"]*\"|'[^']*'", "TEXT", re.split(r"\s+[#|>&;]", text)[0]).split()
     command = "" if words[0].startswith("-") else words[0]
+    if by_run and (words[0] == "--" or command.lower() not in commands_of(program)):
+        command, words = "", [w for w in words[:1] if w.startswith("-") and w != "--"]
+        if not words:
+            return None
     if re.fullmatch("[a-z]+", words[1] if len(words) > 1 else "") and flags_of(program, " ".join(words[:2])):  # bench matrix
         command = " ".join(words[:2])
     flags = set(words) if command.isupper() else flags_of(program, command)
@@ -98,21 +198,64 @@ def wrong_example(program, text):
     return next((f"loom {command}: unknown flag {w}" for w in used if re.match(r"--?[A-Za-z]", w) and w not in flags), None)
 
 
-def main():
-    program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None
+def commands_without_row(program, names):
+    """Commands that stand in the first column of no table."""
+    rows = {match[1] for name in names for _, _, table in tables(os.path.join(ROOT, name)) for row in table if row
+            for match in [re.match(r"`loom (\w+)", row[0])] if match}
+    return [command for command in commands_of(program) if command not in rows]
+
+
+def paragraphs(path):
+    """(line number, text) of what stands outside of fenced blocks: a paragraph behind its heading, a row of a table; code spans and what is quoted are left out."""
+    heading, number, parts = "", 1, []
+    for at, text, fenced in [*lines_of(path), (0, "", False)]:
+        text = re.sub(r"`[^`]*`|\"[^\"]*\"", "", text.strip())
+        if parts and (fenced or not text or text.startswith(("#", "|", "-"))):
+            yield number, " ".join([heading, *parts])
+            heading, parts = "", []
+        if fenced or not text or text.startswith("```"):
+            continue
+        if text.startswith("#"):
+            heading = text
+        elif text.startswith("|"):
+            yield at, text
+        else:
+            number = number if parts else at
+            parts.append(text)
+
+
+def faults(program=None):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    names = [name for name in listed.split("\n")[:-1] if os.path.exists(os.path.join(ROOT, name))]
+    modules, files = tree()
     wrong = []
-    for name in listed.split("\n")[:-1]:
+    for name in names:
         path = os.path.join(ROOT, name)
         wrong += [f"{name}:{number}: a table of figures, and no command that makes them" for number, commands in figure_tables(path) if not commands]
         for number, text, fenced in lines_of(path):
             found = [] if fenced else [broken_link(path, t) for t in LINK.findall(re.sub(r"`[^`]*`", "", text)) if not re.match(r"[a-z]+:", t)]
-            found += [] if fenced else [missing_path(code) for code in re.findall(r"`([^`]+)`", text)]
+            if name not in OTHER_TIMES:
+                found += [] if fenced else [missing_path(code, modules, files) for code in re.findall(r"`([^`]+)`", text)]
             for example in [text.strip()] if fenced else re.findall(r"`([^`]+)`", text):
                 match = EXAMPLE.match(example)
-                found += [wrong_example(program, match[1])] if program and match else []
+                found += [wrong_example(program, match[3], match[2] is not None)] if match else []
             wrong += [f"{name}:{number}: {w}" for w in found if w]
-    print("\n".join(wrong) or "documents: no broken link, no missing file, no wrong example, no figure without its command")
+        if name not in OTHER_TIMES:
+            wrong += [f"{name}:{number}: {w}" for number, text in paragraphs(path) for w in [untrue_absence(text)] if w]
+    wrong += [f"loom {command}: no table of the documents has a row for it" for command in commands_without_row(program, names)]
+    architecture = os.path.join(ROOT, "docs/architecture.md")
+    if os.path.exists(architecture):
+        rows = {row[0] for _, _, table in tables(architecture) for row in table if row}
+        wrong += [f"docs/architecture.md: no row for src/{module}" for module in sorted(modules) if f"`{module}`" not in rows]
+    if program:  # so that the reading of the source can be trusted where there is no program
+        wrong += [f"src/cli: {command} has {flag}, which tools/check_docs.py does not find there" for command in commands_of(program)
+                  for flag in sorted(flags_of(program, command) - source_flags(command))]
+    return wrong
+
+
+def main():
+    wrong = faults(os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None)
+    print("\n".join(wrong) or "documents: no broken link, no missing file, no wrong example, no figure without its command, no command without a row")
     sys.exit(1 if wrong else 0)
 
 

@@ -2,7 +2,7 @@
 """Which tests of a build have not passed as they are now:  stale_tests.py BUILD [--passed]
 
 Prints a regular expression for ctest -R, nothing if every test has passed. A test is as it was while its program, the programs that it may run
-and the files that tests read (tests, examples, docs) have the same bytes. --passed remembers the present state."""
+and the files that tests read (tests, examples, docs; for the checks of the pages also the source) have the same bytes. --passed remembers the present state."""
 
 import hashlib
 import json
@@ -29,11 +29,14 @@ def main():
     # Sources are in the programs already.
     data = digest(ROOT / name for name in sorted(files) if name and not name.endswith((".cpp", ".h")))
     programs = digest([build / "bin/loom", build / "bin/creature", build / "bin/loom_faults.so"])
+    # What the checks of the pages read beside that.
+    pages = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
+    pages = digest(ROOT / name for name in sorted(pages) if name.endswith((".cpp", ".h", ".md", ".cmake", ".py")))
     now = {}
     for test in json.loads(listing)["tests"]:
         command = test.get("command", [])
         runs_programs = test["name"] in ("tests_cli", "creature", "tests_architecture", "tests_oracle") or test["name"].startswith("outside_")
-        now[test["name"]] = digest(Path(c) for c in command[:1]) + data + (programs if runs_programs else "")
+        now[test["name"]] = digest(Path(c) for c in command[:1]) + data + (programs if runs_programs else "") + (pages if test["name"].startswith("pages_") else "")
     record = build / "passed.json"
     if "--passed" in sys.argv:
         record.write_text(json.dumps(now))

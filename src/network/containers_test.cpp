@@ -255,7 +255,7 @@ TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
 }
 
 // Statistics move once for every use of a shared layer, as they would in two calls.
-TEST(Links, L_24_V_23_a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics_twice) {
+TEST(Links, L_92_V_21_a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics_twice) {
   const std::string norm = R"({"type":"batchnorm","input_height":5,"momentum":0.25})";
   const Shape shape = Shape::of({4, 5});
   const std::vector<double> x = seeded<double>("x", 20);

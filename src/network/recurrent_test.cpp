@@ -82,7 +82,7 @@ TEST_P(RecurrentKinds, L_62_without_stateful_every_call_starts_anew) {
   EXPECT_EQ(session.set_state(1, {h.data(), Shape::of({1, 1, 19}), Element::f32}).error().code, Code::OutOfRange);
 }
 
-TEST_P(RecurrentKinds, N_10_a_sample_does_not_see_its_neighbours_threads_or_padding) {
+TEST_P(RecurrentKinds, N_01_a_sample_does_not_see_its_neighbours_threads_or_padding) {
   const Shape batch = Shape::of({3, 4, 5}), one = Shape::of({4, 5});
   std::vector<float> x = wave(60);
   Running r = running(spec(R"(,"bidirectional":true)"), batch);

@@ -396,7 +396,7 @@ TEST(Spec, G_62_J_02_the_seed_alone_makes_the_weights) {
   EXPECT_NE(one, values("4294967297"));  // the high half counts
 }
 
-TEST(Spec, F4_weights_are_not_drawn_where_nobody_asks_and_not_beyond_a_limit) {
+TEST(Spec, weights_are_not_drawn_where_nobody_asks_and_not_beyond_a_limit) {
   const std::string huge = R"({"layers":[{"type":"dense","input_height":30000,"output_height":30000}]})";
   const auto undrawn = network_from_json(huge, {.initialise = false});
   ASSERT_TRUE(undrawn);
@@ -426,7 +426,7 @@ TEST(Spec, D_11_bytes_told_before_weights_are_drawn_are_those_after) {
     }
 }
 
-TEST(Session, F4_a_call_that_would_take_too_much_is_refused) {
+TEST(Session, a_call_that_would_take_too_much_is_refused) {
   const auto read = network_from_json(R"({"input_shape":[1000],"layers":[{"type":"dense","input_height":1000,"output_height":8}]})");
   ASSERT_TRUE(read);
   const auto session = NetworkSession::create(read->network, {.threads = 1, .max_bytes = 1 << 20});
@@ -601,7 +601,7 @@ TEST(Spec, G_63_V_02_J_23_S_05_hostile_specs_are_errors) {
 }
 
 // Kinds name classes: what casts by them relies on that.
-TEST(Kinds, B2_every_kind_says_its_own_name_and_a_link_says_link) {
+TEST(Kinds, every_kind_says_its_own_name_and_a_link_says_link) {
   for (const LayerKind* kind : layer_kinds()) EXPECT_EQ(&kind->make()->kind_row(), kind);
   Link link;
   link.set_own((*layer_kind("dense"))->make());

@@ -68,7 +68,7 @@ TEST(LanguageModelCli, a_context_beyond_the_training_is_mentioned) {
 }
 
 // A gain of the last norm that overflows: every logit is an infinity or NaN.
-TEST(LanguageModelCli, S_03_logits_that_are_not_finite_are_an_error) {
+TEST(LanguageModelCli, S_05_logits_that_are_not_finite_are_an_error) {
   const test::TempFolder folder;
   const auto opened = SafetensorsModel::open(tiny());
   ASSERT_TRUE(opened) << opened.error().message;
@@ -88,7 +88,7 @@ TEST(LanguageModelCli, S_03_logits_that_are_not_finite_are_an_error) {
   }
 }
 
-TEST(LanguageModelCli, S_03_run_gives_an_output_that_is_not_finite_and_fails) {
+TEST(LanguageModelCli, S_05_run_gives_an_output_that_is_not_finite_and_fails) {
   const test::TempFolder folder;
   test::write_all(folder / "net.json", R"({"layers":[{"type":"dense","input_size":1,"output_size":2,"weights":{"weight":[1,-3e38]}}]})");
   test::write_all(folder / "x.json", "[[2]]");

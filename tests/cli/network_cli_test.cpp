@@ -36,7 +36,7 @@ double seconds_of_children() {
 }
 
 // 70 bytes that ask for 3.6 GB of weights, 7.2 GB with their masters.
-TEST_F(NetworkCli, F4_commands_that_only_look_draw_no_weights_and_others_have_a_limit) {
+TEST_F(NetworkCli, commands_that_only_look_draw_no_weights_and_others_have_a_limit) {
   const std::string huge = file("huge.json", R"({"layers":[{"type":"dense","input_size":30000,"output_size":30000}]})");
   const double begin = seconds_of_children();
   const Outcome inspected = loom({"inspect", huge, "--json"});
@@ -57,7 +57,7 @@ TEST_F(NetworkCli, F4_commands_that_only_look_draw_no_weights_and_others_have_a_
   EXPECT_EQ(loom({"dna", small, small, "--max-memory", "much"}).status, 2);
 }
 
-TEST_F(NetworkCli, F4_inputs_that_take_too_much_are_refused_before_they_are_drawn) {
+TEST_F(NetworkCli, inputs_that_take_too_much_are_refused_before_they_are_drawn) {
   const std::string wide = file("wide.json", R"({"input_shape":[1000000000],"layers":[{"type":"activation","activation":"relu"}]})");
   expect_one_line(loom({"run", wide, "-q"}), 4, "input_shape: a batch [1, 1000000000] takes 12.0 GB, at most 4.3 GB are allowed");
   const std::string grows = file("grows.json", R"({"input_shape":[1000000],"layers":[{"type":"reshape","shape":[1000000,1]},{"type":"dense","input_height":1,"output_height":5000}]})");
@@ -90,7 +90,7 @@ TEST_F(NetworkCli, D_21_morph_of_single_cells) {
   expect_one_line(loom({"morph", net, file("o.entity"), "--auto", "--data", "x.npz", "--max-bytes", "9", "--cell", "layers.0"}), 2, "--cell");
 }
 
-TEST_F(NetworkCli, F4_a_bad_input_is_named_and_not_the_network) {
+TEST_F(NetworkCli, a_bad_input_is_named_and_not_the_network) {
   const std::string net = file("net.json", R"({"layers":[{"type":"dense","input_size":2,"output_size":2}]})");
   for (const auto& [name, text] : {std::pair("bad.json", "[[1,2"), std::pair("list.json", "[[1,[2]]]"), std::pair("word.json", "[\"a\"]"), std::pair("bad.npy", "NUMPY"), std::pair("none.json", "")}) {
     SCOPED_TRACE(name);
@@ -101,7 +101,7 @@ TEST_F(NetworkCli, F4_a_bad_input_is_named_and_not_the_network) {
 }
 
 // A dense cell that is fed by a link: evolution once took it for a Dense and died.
-TEST_F(NetworkCli, B2_evolve_takes_a_network_with_a_feed_link) {
+TEST_F(NetworkCli, evolve_takes_a_network_with_a_feed_link) {
   const std::string config = file("evolve.json", R"({"task":"xor","population":4,"generations":2,"network":{"layers":[
     {"type":"dense","input_height":2,"output_height":2},
     {"type":"dense","input_height":2,"output_height":1,"is_remote_link":true,"target_l":0,"link_mode":"feed"}]}})");

@@ -119,7 +119,7 @@ TEST(Determinism, saved_and_restored) {
 }
 
 #if defined(__SSE2__)
-TEST(Determinism, N_04_the_callers_floating_point_environment_does_not_matter_and_is_restored) {
+TEST(Determinism, N_02_the_callers_floating_point_environment_does_not_matter_and_is_restored) {
   const unsigned before = _mm_getcsr();
   for (const unsigned mode : {0x8040u, 0x6000u, 0x2000u}) {  // flush to zero and denormals are zero; toward zero; down
     const unsigned set = (before & ~0x6000u) | mode;

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Shows that every check of check_docs.py and check_spec.py can fail: small trees with one fault each, and what is said of it."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+import check_docs
+import check_spec
+
+MAIN = 'constexpr Command kCommands[] = {\n    {"run", "What", run_command},\n    {"bench", "What", bench_command},\n};\n'
+COMMANDS = """
+template <class T>
+void add_common(CLI::App& app, T& options) {
+  app.add_option("-t,--threads", options.threads, "Threads");
+}
+Run run_command(CLI::App& app) {
+  add_path(app, "-o,--output,OUTPUT", o->output, "File");
+  app.add_flag("--json", o->json, "One {object}");
+  add_common(app, *o);
+}
+void set_up_matrix(CLI::App& app) { app.add_flag("--csv", o->csv, "Lines"); }
+Run bench_command(CLI::App& app) {
+  CLI::App* const matrix = app.add_subcommand("matrix", "Kinds");
+  set_up_matrix(*matrix);
+}
+"""
+PROGRAM = """#!/bin/sh
+case "$*" in
+  --commands) echo run; echo bench ;;
+  "run --help") echo "Usage: loom run [OPTIONS]"; echo "  -h,--help  x"; echo "  -o,--output TEXT  x"; echo "  --json x"; echo "  -t,--threads INT" %s ;;
+  "bench --help") echo "Usage: loom bench [OPTIONS]"; echo "  -h,--help  x" ;;
+  "bench matrix --help") echo "Usage: loom bench matrix [OPTIONS]"; echo "  --csv x" ;;
+  "--help") echo "Usage: loom [OPTIONS]"; echo "  --version  x" ;;
+  *) exit 2 ;;
+esac
+"""
+TABLE = "| Command | Does |\n| --- | --- |\n| `loom run FILE` | Runs |\n| `loom bench` | Measures |\n"
+FILES = {"src/cli/main.cpp": MAIN, "src/cli/commands.cpp": COMMANDS, "src/ops/gap/gap.h": "// engine D-01\n", "tools/tool.py": "\n"}
+
+
+class Tree:
+    """A repository of these files under check_docs; `source_...` are read anew."""
+
+    def __init__(self, files):
+        self.files = files
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        for name, text in self.files.items():
+            path = os.path.join(self.folder.name, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        subprocess.run(["git", "init", "-q"], cwd=self.folder.name, check=True)
+        self.root, check_docs.ROOT = check_docs.ROOT, self.folder.name
+        self.forget()
+        return self.folder.name
+
+    def __exit__(self, *_):
+        check_docs.ROOT = self.root
+        self.forget()
+        self.folder.cleanup()
+
+    @staticmethod
+    def forget():
+        for cached in (check_docs.source_commands, check_docs.source_functions, check_docs.source_flags, check_docs.flags_of):
+            cached.cache_clear()
+
+
+def faults_of(page, files=None, program=None):
+    """Of README.md with this text behind the table of commands."""
+    with Tree({**FILES, "README.md": f"# Page\n\n{TABLE}\n{page}\n", **(files or {})}) as root:
+        if program is not None:
+            path = os.path.join(root, "program")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(program)
+            os.chmod(path, 0o700)
+            program = path
+        return check_docs.faults(program)
+
+
+class Documents(unittest.TestCase):
+    def said(self, page, *words, **more):
+        found = faults_of(page, **more)
+        self.assertEqual(len(found), 1, found)
+        for word in words:
+            self.assertIn(word, found[0])
+
+    def test_a_right_page_has_no_fault(self):
+        page = ("[here](#page), `src/ops/gap/gap.h`, `ops/gap`, `gap.h`, `src/NAME/NAME.h`\n\n```sh\nloom run X -o Y --json -t 2  # as it is\nloom bench matrix --csv\n"
+                "./run what is --this\n./run run X --json\n./run -- run along\nbuild/bin/loom --version\nloom COMMAND --any\n```\n\nThere is no server yet: `soon`.")
+        self.assertEqual(faults_of(page), [])
+        self.assertEqual(faults_of(page, program=PROGRAM % ""), [])
+
+    def test_links(self):
+        self.said("[x](gone.md)", "README.md:8", "link to gone.md: no such file")
+        self.said("[x](#gone)", "no such heading")
+
+    def test_paths(self):
+        self.said("`src/gone.h`", "src/gone.h: no such file")
+        self.said("`ops/gone/gap.h`", "ops/gone/gap.h: no such file")
+        self.said("`gone.h`", "gone.h: no file of this name")
+
+    def test_figures_without_a_command(self):
+        self.said("## Figures\n\n| | a |\n| --- | --- |\n| x | 1.5 |\n", "no command that makes them")
+
+    def test_examples_by_the_source(self):
+        self.said("`loom fly`", "loom fly: no such command")
+        self.said("`build/bin/loom run X --fast`", "unknown flag --fast")
+        self.said("```sh\n$ loom bench matrix --json\n```", "unknown flag --json")
+        self.said("```sh\n./run run X --fast\n```", "unknown flag --fast")
+
+    def test_examples_by_the_program(self):
+        self.said("`loom fly`", "loom fly: no such command", program=PROGRAM % "")
+        self.said("`loom run X --fast`", "unknown flag --fast", program=PROGRAM % "")
+        self.said("", "run has --new, which tools/check_docs.py does not find", program=PROGRAM % '; echo "  --new x"')
+
+    def test_commands_without_a_row(self):
+        self.said("", "loom fly: no table", files={"src/cli/main.cpp": MAIN.replace("};", '    {"fly", "What", fly_command},\n};')})
+
+    def test_folders_without_a_row(self):
+        self.said("", "no row for src/ops", files={"docs/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
+
+    def test_what_is_said_to_be_absent(self):
+        self.said("The wheels are not built yet.", "of nothing that MISSING")
+        self.said("## Not done yet\n\nThe server.", "src/server is there", files={"src/server/server.h": "\n"})
+        self.said("There is no server yet.", "src/server is there", files={"src/server/server.h": "\n"})
+        self.assertEqual(faults_of("", files={"docs/plan.md": "The wheels are not built yet.\n"}), [])
+
+
+class Requirements(unittest.TestCase):
+    PAGES = {"docs/spec/engine.md": "## 4. Types\n\n- **D-01** One.\n- **D-02** Two.\n- **D-03** Three.\n", "docs/spec/numerics.md": "### 1.2 Snap\n"}
+
+    def faults(self, files, pages=None):
+        return check_spec.faults({**self.PAGES, **(pages or {})}, files)[0]
+
+    def test_nothing_is_wrong_with_ids_ranges_sections_and_names(self):
+        for text in ("// D-01..D-03, engine 4, numerics 1.2", "// D-01 to D-03", "D-01/03 and D-02", "1e-05 UTF-16 D-01 D-02 D-03"):
+            self.assertEqual(self.faults({"src/a.h": text}), [])
+        self.assertEqual(self.faults({"src/a_test.cpp": "TEST(A, D_01_D_02_D_03_all)\nTEST(A, plain)\nTEST_P(A, N_1_2_snap)"}), [])
+
+    def test_faults(self):
+        self.assertEqual(self.faults({"src/a.h": "D-01..D-03 W-99"}), ["src/a.h: W-99 has no entry in docs/spec"])
+        self.assertEqual(self.faults({"src/a_test.cpp": "TEST(A, D_01_D_02_D_03_W_99_all)"}), ["src/a_test.cpp: W-99 has no entry in docs/spec"])
+        self.assertEqual(self.faults({"src/a.h": "D-01, D-03"}), ["docs/spec/engine.md:4: nothing cites D-02"])
+        self.assertEqual(self.faults({"src/a.h": "D-01..D-03, engine 4.9"}), ["src/a.h: engine 4.9 is no section of docs/spec/engine.md"])
+        self.assertEqual(self.faults({"src/a_test.cpp": "// D-01..D-03\nTEST(A, N_7_snap)"}), ["src/a_test.cpp: numerics 7 is no section of docs/spec/numerics.md"])
+        self.assertEqual(self.faults({"src/a_test.cpp": "// D-01..D-03\nTEST(A, F4_some_list)"}), ["src/a_test.cpp: the name F4_some_list begins like an id and is none"])
+        twice = {"docs/spec/numerics.md": "### 1.2 Snap\n- **D-03** Again.\n"}
+        self.assertIn("docs/spec/numerics.md:2: D-03 has an entry in docs/spec/engine.md:5 too", self.faults({"src/a.h": "D-01..D-03"}, twice))
+        swapped = {"docs/spec/engine.md": "## 4. Types\n\n- **D-02** Two.\n- **D-01** One.\n"}
+        self.assertIn("docs/spec/engine.md:4: D-01 stands behind D-02", self.faults({"src/a.h": "D-01, D-02"}, swapped))
+
+
+if __name__ == "__main__":
+    unittest.main()
