@@ -60,6 +60,8 @@ void on_bus_error(int, siginfo_t* info, void*) {
   const char* const path = mapped_file_at(info->si_addr);
   remove_temporary_files();
   if (path != nullptr) {
+    static std::atomic_flag said;  // several threads may read there; one line is enough
+    while (said.test_and_set()) ::pause();
     print_line(path, ": became shorter while it was read");
     _exit(kBadFile);
   }
