@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layers/layer.h"
+#include "layers/link/merge.h"
 #include "network/settings.h"
 
 namespace loom {
@@ -29,11 +30,9 @@ struct Cell {
 // A cell as the step mesh runs it (engine section 8): what it reads, and what it does with that.
 struct StepCell {
   static constexpr std::size_t kNone = ~std::size_t{0};
-  enum class Feed : std::uint8_t { None, Replace, Add, Concat };
-
   const Layer* operation = nullptr;  // null: its input passes through, one tick later
-  std::size_t link = kNone;          // the cell whose last output is fed in, in place of, added to or behind the predecessor's
-  Feed feed = Feed::None;
+  std::size_t link = kNone;          // the cell whose last output is fed in
+  Merge feed = Merge::None;          // how that joins what the predecessor left
   bool starts = false;               // data reaches it; shapes are known only then
   Shape source, input, output;       // the predecessor's output, what the operation reads, what it makes
   std::size_t cost = 0;              // of one tick, in multiplications or so

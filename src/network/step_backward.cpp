@@ -9,7 +9,6 @@
 #include "core/fp_environment.h"
 #include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/slices/slices.h"
 
 namespace loom {
 
@@ -215,23 +214,9 @@ void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i,
   };
   // In one tick the sweep has been where feedback leads.
   const auto to_link = [&](const ConstTensor& d) {
-    if (!way.one_tick || cell.link < i) add_gradient(exec, half, cell.link, d);
+    if ((cell.feed == Merge::Replace || has_link) && (!way.one_tick || cell.link < i)) add_gradient(exec, half, cell.link, d);
   };
-  if (cell.feed == StepCell::Feed::Replace) return to_link(dx);
-  if (cell.feed != StepCell::Feed::Concat) {
-    to_source(dx);
-    if (cell.feed == StepCell::Feed::Add && has_link) to_link(dx);
-    return;
-  }
-  const std::size_t mine = cell.source.cols(), all = cell.input.cols(), rows = cell.input.rows();
-  const ArenaScope scope(exec.arena);
-  const Tensor part = exec.arena.tensor(rows, mine, element());
-  move_slices(exec, {rows, mine}, dx, {0, all}, part, {0, mine});
-  to_source(part);
-  if (!has_link) return;
-  const Tensor rest = exec.arena.tensor(rows, all - mine, element());
-  move_slices(exec, {rows, all - mine}, dx, {mine, all}, rest, {0, all - mine});
-  to_link(rest);
+  split_gradient(exec, cell.feed, dx, cell.source.cols(), to_source, to_link);
 }
 
 }  // namespace loom

@@ -77,9 +77,7 @@ Result<void> Network::prepare_steps(const Shape& input) {
     if (link == nullptr || !feeds(*link)) continue;
     cells[i].operation = link->own();
     cells[i].link = sources_[link->source().slot];
-    cells[i].feed = link->merge() == Link::Merge::Add      ? StepCell::Feed::Add
-                    : link->merge() == Link::Merge::Concat ? StepCell::Feed::Concat
-                                                           : StepCell::Feed::Replace;
+    cells[i].feed = link->merge();
   }
   step_cells_ = std::move(cells);
   settle_starts();
@@ -114,17 +112,17 @@ static void spread(std::span<const StepCell> cells, std::vector<std::size_t> fro
 void Network::settle_starts() {
   std::vector<std::size_t> front{0};
   for (std::size_t i = 0; i < step_cells_.size(); ++i)
-    if (step_cells_[i].feed == StepCell::Feed::Replace) front.push_back(i);
+    if (step_cells_[i].feed == Merge::Replace) front.push_back(i);
   spread(step_cells_, std::move(front), [&](std::size_t i) {
     StepCell& c = step_cells_[i];
-    const bool ready = c.feed == StepCell::Feed::Replace ? step_cells_[c.link].starts : i == 0 || step_cells_[i - 1].starts;
+    const bool ready = c.feed == Merge::Replace ? step_cells_[c.link].starts : i == 0 || step_cells_[i - 1].starts;
     const bool now = ready && !c.starts;
     c.starts |= now;
     return now;
   });
   constexpr std::size_t kMostWarnings = 32;
   for (std::size_t i = 0; i < step_cells_.size() && step_warnings_.size() < kMostWarnings; ++i)
-    if (const StepCell& c = step_cells_[i]; !c.starts && c.feed == StepCell::Feed::Replace)
+    if (const StepCell& c = step_cells_[i]; !c.starts && c.feed == Merge::Replace)
       step_warnings_.push_back(fmt::format("{}: never starts: it waits for {}, which waits for it", place_text(i), place_text(c.link)));
 }
 
@@ -149,8 +147,8 @@ Result<void> Network::infer_steps() {
     const Shape* const source = before(i);
     const Shape* const fed = c.link != StepCell::kNone && known[c.link] ? &step_cells_[c.link].output : nullptr;
     switch (c.feed) {
-      case StepCell::Feed::Replace: return fed != nullptr && make(i, *fed);
-      case StepCell::Feed::Concat: {
+      case Merge::Replace: return fed != nullptr && make(i, *fed);
+      case Merge::Concat: {
         if (source == nullptr || fed == nullptr) return false;
         const auto both = source->with_cols(source->cols() + fed->cols());
         return both ? make(i, *both) : false;
@@ -162,7 +160,7 @@ Result<void> Network::infer_steps() {
   // What is left hangs on rings: the width that an operation declares opens them, in flat order.
   for (std::size_t i = 0; i < step_cells_.size() && !error; ++i) {
     const StepCell& c = step_cells_[i];
-    if (known[i] || !c.starts || c.feed != StepCell::Feed::Concat || before(i) == nullptr) continue;
+    if (known[i] || !c.starts || c.feed != Merge::Concat || before(i) == nullptr) continue;
     const auto width = c.operation == nullptr ? std::nullopt : DeclaredWidth::of(*c.operation);
     if (!width || *width <= before(i)->cols())
       return fail(Code::ShapeMismatch, "{}: {} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
@@ -190,7 +188,7 @@ Result<void> Network::check_step_shapes() {
     if (c.link != StepCell::kNone && step_cells_[c.link].starts)
       if (auto fits = layer_as<Link>(*cells_[i].layer)->fed_shape(c.source, step_cells_[c.link].output); !fits)
         return at(place_text(i), std::move(fits).error());
-    if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == StepCell::Feed::Concat &&
+    if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == Merge::Concat &&
         c.input.cols() != c.source.cols() + step_cells_[c.link].output.cols())
       return fail(Code::ShapeMismatch, "{}: {} and {} columns come together, its operation reads {}", place_text(i), c.source.cols(),
                   step_cells_[c.link].output.cols(), c.input.cols());

@@ -11,7 +11,6 @@
 #include "layers/residual/residual.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/slices/slices.h"
 
 namespace loom {
 namespace {
@@ -320,21 +319,8 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
 // Whether a cell computes in a tick that began with these values.
 bool StepMesh::ran(const std::byte* head, std::size_t i) const {
   const StepCell& cell = cells_[i].cell;
-  const std::size_t source = cell.feed == StepCell::Feed::Replace ? cell.link : i == 0 ? cells_.size() : i - 1;
+  const std::size_t source = cell.feed == Merge::Replace ? cell.link : i == 0 ? cells_.size() : i - 1;
   return cell.starts && head[source] != std::byte{0};
-}
-
-// The predecessor's output and the one that is fed in, together. Zeros stand for a feed that is absent.
-ConstView StepMesh::merged(const Exec& exec, const Plan& plan, const ConstView& source, const ConstView& link, void* to) const {
-  const View both{to, plan.cell.input, element()};
-  if (plan.cell.feed == StepCell::Feed::Add) {
-    add(exec, source, link, both);
-    return both;
-  }
-  const ConstTensor a = source, b = link;
-  move_slices(exec, {a.rows, a.cols}, a, {0, a.cols}, both, {0, a.cols + b.cols});
-  move_slices(exec, {b.rows, b.cols}, b, {0, b.cols}, both, {a.cols, a.cols + b.cols});
-  return both;
 }
 
 void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::size_t i, bool capture) const {
@@ -347,16 +333,18 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   }
   const bool has_source = i == 0 ? s.port_ != StepState::Port::Absent : s.present_[i - 1] != 0;
   const bool has_link = cell.link != StepCell::kNone && s.present_[cell.link] != 0;
-  if (!(cell.feed == StepCell::Feed::Replace ? has_link : has_source)) return;  // it waits, and keeps what it has
+  if (!(cell.feed == Merge::Replace ? has_link : has_source)) return;  // it waits, and keeps what it has
   exec.arena.rewind(0);
   std::byte* const captured = capture ? s.slot((s.newest_ + 1) % s.ticks_.size()) + plan.captured : nullptr;
   ConstView x{has_link ? s.value(cell.link, s.half_[cell.link]) : nullptr, cell.input, element()};
-  if (cell.feed != StepCell::Feed::Replace) x = {i == 0 ? s.port() : s.value(i - 1, s.half_[i - 1]), cell.source, element()};
-  if (cell.feed == StepCell::Feed::Add || cell.feed == StepCell::Feed::Concat) {
+  if (cell.feed != Merge::Replace) x = {i == 0 ? s.port() : s.value(i - 1, s.half_[i - 1]), cell.source, element()};
+  if (cell.feed == Merge::Add || cell.feed == Merge::Concat) {
     ConstView link{zeros_.data(), cell.source, element()};
-    if (cell.feed == StepCell::Feed::Concat) link.shape = *cell.source.with_cols(cell.input.cols() - cell.source.cols());
+    if (cell.feed == Merge::Concat) link.shape = *cell.source.with_cols(cell.input.cols() - cell.source.cols());
     if (has_link) link.data = s.value(cell.link, s.half_[cell.link]);
-    x = merged(exec, plan, x, link, capture ? captured : exec.arena.take<std::byte>(plan.input_bytes));
+    const View both{capture ? captured : exec.arena.take<std::byte>(plan.input_bytes), cell.input, element()};
+    merge_inputs(exec, cell.feed, x, link, both);  // zeros stand for a feed that is absent
+    x = both;
   } else if (capture) {
     std::memcpy(captured, x.data, plan.input_bytes);
   }

@@ -131,7 +131,6 @@ class StepMesh {
   void advance(StepState& state) const;
   bool ran(const std::byte* head, std::size_t cell) const;
   void run_cell(const Exec& exec, const Call& call, StepState& state, std::size_t cell, bool capture) const;
-  ConstView merged(const Exec& exec, const Plan& plan, const ConstView& source, const ConstView& link, void* to) const;
   Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
   Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way);
   void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const Way& way);

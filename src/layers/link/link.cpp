@@ -1,7 +1,6 @@
 #include "layers/link/link.h"
 
 #include "ops/elementwise/elementwise.h"
-#include "ops/slices/slices.h"
 
 namespace loom {
 
@@ -18,12 +17,6 @@ namespace {
 
 void unresolved(const Exec& exec) {
   if (!exec.status) exec.status = Error{Code::InvalidState, "link: its target is not at hand; Network::prepare() resolves links"};
-}
-
-// a and b side by side on the last axis.
-void concat(const Exec& exec, const ConstTensor& a, const ConstTensor& b, const Tensor& y) {
-  move_slices(exec, {a.rows, a.cols}, a, {0, a.cols}, y, {0, y.cols});
-  move_slices(exec, {b.rows, b.cols}, b, {0, b.cols}, y, {a.cols, y.cols});
 }
 
 }  // namespace
@@ -54,14 +47,7 @@ Result<Shape> Link::output_shape(const Shape& input) const {
 }
 
 Result<Shape> Link::fed_shape(const Shape& input, const Shape& target) const {
-  Shape merged = target;
-  if (merge_ == Merge::Add && !(input == target))
-    return fail(Code::ShapeMismatch, "link: the target's output has shape {}, the input it is added to {}", target.text(), input.text());
-  if (merge_ == Merge::Concat) {
-    if (input.rank() != target.rank() || !(*input.with_cols(1) == *target.with_cols(1)))
-      return fail(Code::ShapeMismatch, "link: the target's output has shape {}, the input it is put behind {}", target.text(), input.text());
-    LOOM_TRY(merged, input.with_cols(input.cols() + target.cols()));
-  }
+  LOOM_TRY(const Shape merged, merged_shape(merge_, input, target));
   return own_ ? own_->output_shape(merged) : Result<Shape>(merged);
 }
 
@@ -81,13 +67,9 @@ void Link::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena(), run.keeps());
   const ConstView& fed = run.cells.outputs[source_.slot];
   ConstView in = fed;
-  if (merge_ == Merge::Add) {
-    const View sum = run.view(x.shape, x.element);
-    add(run, x, fed, sum);
-    in = sum;
-  } else if (merge_ == Merge::Concat) {
-    const View both = run.view(*x.shape.with_cols(x.shape.cols() + fed.shape.cols()), x.element);
-    concat(run, x, fed, both);
+  if (merge_ != Merge::Replace) {
+    const View both = run.view(*merged_shape(merge_, x.shape, fed.shape), x.element);  // checked at prepare()
+    merge_inputs(run, merge_, x, fed, both);
     in = both;
   }
   own_ ? run_forward(*own_, run, in, y) : copy(run, in, y);
@@ -111,15 +93,11 @@ void Link::take_back(const Run& run, const ConstView& dy, const View& dx, const 
     run_backward(*own_, run, dy, inner, rules);
     din = inner;
   }
-  if (merge_ == Merge::Concat) {
-    const std::size_t mine = x.shape.cols(), all = in.shape.cols();
-    if (dx.data != nullptr) move_slices(run, {x.shape.rows(), mine}, din, {0, all}, dx, {0, mine});
-    add_slices(run, {x.shape.rows(), all - mine}, din, {mine, all}, to, {0, all - mine});
-    return;
-  }
-  add(run, to, din, to);
-  if (dx.data == nullptr) return;
-  merge_ == Merge::Add ? copy(run, din, dx) : fill_zero(run, dx);
+  if (merge_ == Merge::Replace && dx.data != nullptr) fill_zero(run, dx);
+  const auto to_input = [&](const ConstTensor& d) {
+    if (dx.data != nullptr) copy(run, d, dx);
+  };
+  split_gradient(run, merge_, din, x.shape.cols(), to_input, [&](const ConstTensor& d) { add(run, to, d, to); });
 }
 
 }  // namespace loom

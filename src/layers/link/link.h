@@ -5,13 +5,13 @@
 // Network::prepare() resolves the target; before that every use is InvalidState.
 
 #include "layers/layer.h"
+#include "layers/link/merge.h"
 
 namespace loom {
 
 class Link final : public Layer {
  public:
   enum class Mode : std::uint8_t { Auto, Share, Feed };
-  enum class Merge : std::uint8_t { Replace, Add, Concat };
 
   Link() = default;
   Link(const std::array<std::size_t, 4>& target, Mode mode = Mode::Auto, Merge merge = Merge::Replace) : mode_(mode), merge_(merge) {
