@@ -1,6 +1,6 @@
 #include "ops/all.h"
 
-#include "simd/target.h"
+#include "loom_targets.h"
 
 namespace loom {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Logical vectors: sixteen f32 or i32 lanes on every target, held in one, two, four or sixteen registers. Lane i of every
-// operation gives the same bits everywhere. Built on the compilers' vector extensions; a target's width.h says how wide a register is.
+// operation gives the same bits everywhere. Built on the compilers' vector extensions; targets.inc says how wide a target's registers are.
 //
 // Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled with
 // different instruction sets can be linked together. No std containers or algorithms here or in kernels for the same reason.
@@ -10,9 +10,7 @@
 
 #ifndef LOOM_TARGET
 #define LOOM_TARGET host
-#include "simd/scalar/width.h"
-#else
-#include "width.h"  // the target's folder is on the include path
+#define LOOM_REGISTER_BYTES 4
 #endif
 
 #define LOOM_INLINE inline __attribute__((always_inline))
@@ -20,6 +18,7 @@
 namespace loom::inline LOOM_TARGET {
 
 inline constexpr std::size_t kLanes = 16;
+inline constexpr std::size_t kRegisterBytes = LOOM_REGISTER_BYTES;
 inline constexpr std::size_t kRegisterLanes = kRegisterBytes / 4;
 inline constexpr std::size_t kRegisters = kLanes / kRegisterLanes;
 
