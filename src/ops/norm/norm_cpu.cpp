@@ -29,13 +29,15 @@ LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
 template <class T>
 LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
   const auto n = static_cast<T>(cols);
-  const T mean = lanes16<T>(cols, [&](std::size_t i, auto tail) { return tail.load(x + i); }) / n;
+  Lanes<T> sum = zeros<T>(), squares = zeros<T>();  // by hand: through lanes16() a short row takes a fifteenth longer
+  for_lanes(cols, [&](std::size_t i, auto tail) { sum = sum + tail.load(x + i); });
+  const T mean = fold(sum) / n;
   const Lanes<T> means = splat(mean);
-  const T squares = lanes16<T>(cols, [&](std::size_t i, auto tail) {
+  for_lanes(cols, [&](std::size_t i, auto tail) {
     const Lanes<T> d = tail.keep(flush(tail.load(x + i) - means));
-    return d * d;
+    squares = squares + d * d;
   });
-  return {mean, root(squares / n + static_cast<T>(eps))};
+  return {mean, root(fold(squares) / n + static_cast<T>(eps))};
 }
 
 // (x - mean) / deviation * gamma + beta.
