@@ -11,6 +11,7 @@
 #include "core/fp_environment.h"
 #include "core/philox.h"
 #include "ops/all.h"
+#include "ops/matmul/matmul.h"
 
 namespace loom {
 namespace {

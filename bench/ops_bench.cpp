@@ -9,6 +9,9 @@
 #include "core/fp_environment.h"
 #include "core/philox.h"
 #include "ops/all.h"
+#include "ops/attention/attention.h"
+#include "ops/matmul/matmul.h"
+#include "ops/norm/norm.h"
 
 namespace loom {
 namespace {

@@ -70,48 +70,65 @@ add_library(loom_engine_flags INTERFACE)
 target_link_libraries(loom_engine_flags INTERFACE loom_flags)
 target_compile_options(loom_engine_flags INTERFACE -fno-exceptions -fno-rtti)
 
-# SIMD targets, weakest first; the last one that the CPU has is chosen at run time. "native" in the list stands for that one.
-if(NOT LOOM_TARGETS)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    set(LOOM_TARGETS scalar sse4 avx2 avx512)
-  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    set(LOOM_TARGETS scalar neon)
-  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "wasm32")
-    set(LOOM_TARGETS scalar wasm128)
-  else()
-    set(LOOM_TARGETS scalar)
+# The rows of src/simd/targets.inc: names, weakest first, how wide their registers are, and the features as compilers call them.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/simd/targets.inc)
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/simd/targets.inc rows REGEX "^LOOM_SIMD_TARGET")
+set(LOOM_KNOWN_TARGETS "")
+set(targets_of_machine "")
+foreach(row IN LISTS rows)
+  if(NOT row MATCHES "^LOOM_SIMD_TARGET\\(([a-z0-9]+), ([a-z0-9]+), ([0-9]+), (.*)\\)$")
+    message(FATAL_ERROR "src/simd/targets.inc: a row that is none: ${row}")
   endif()
+  set(target ${CMAKE_MATCH_1})
+  set(processor ${CMAKE_MATCH_2})
+  set(LOOM_REGISTER_BYTES_${target} ${CMAKE_MATCH_3})
+  string(REGEX MATCHALL "[a-z0-9.]+" LOOM_FLAGS_${target} "${CMAKE_MATCH_4}")
+  list(TRANSFORM LOOM_FLAGS_${target} PREPEND "-m")
+  list(APPEND LOOM_KNOWN_TARGETS ${target})
+  if(processor STREQUAL any OR (processor STREQUAL x86 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") OR
+     (processor STREQUAL arm AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64") OR
+     (processor STREQUAL wasm AND CMAKE_SYSTEM_PROCESSOR MATCHES "wasm32"))
+    list(APPEND targets_of_machine ${target})
+  endif()
+endforeach()
+# How the compiler is to spend what a target has. The scalar one is the plain reading of the kernels and the last resort: -Os does not
+# unroll sixteen lanes (a fifth of the time, a quarter of the code).
+list(APPEND LOOM_FLAGS_avx512 -mprefer-vector-width=512)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND LOOM_FLAGS_scalar -Os -fno-vectorize -fno-slp-vectorize)
+else()
+  # At -Os GCC does not see that a loop over the lanes of a vector sets all of them.
+  list(APPEND LOOM_FLAGS_scalar -Os -fno-tree-vectorize -fno-tree-slp-vectorize -Wno-maybe-uninitialized)
+endif()
+
+# Those that are compiled in; the strongest that the CPU has is chosen at run time. "native" in the list stands for that one.
+if(NOT LOOM_TARGETS)
+  set(LOOM_TARGETS ${targets_of_machine})
 elseif("native" IN_LIST LOOM_TARGETS)
   set(native_folder ${CMAKE_BINARY_DIR}/CMakeFiles/native)
-  file(WRITE ${native_folder}/loom_targets.h "")
   try_run(native_status native_compiled ${native_folder} SOURCES ${CMAKE_SOURCE_DIR}/cmake/native_target.cpp ${CMAKE_SOURCE_DIR}/src/simd/target.cpp
-    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src;${native_folder}" CXX_STANDARD 20
+    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src CXX_STANDARD 20
     RUN_OUTPUT_VARIABLE native_target COMPILE_OUTPUT_VARIABLE native_log)
   if(NOT native_compiled OR NOT native_status EQUAL 0)
     message(FATAL_ERROR "cannot find out what this CPU runs: ${native_log}${native_target}")
   endif()
-  list(REMOVE_ITEM LOOM_TARGETS native)
   list(APPEND LOOM_TARGETS ${native_target})
-  list(REMOVE_DUPLICATES LOOM_TARGETS)
+  list(REMOVE_ITEM LOOM_TARGETS native)
 endif()
-# A header, not definitions: only the files that ask for the list are compiled anew when it changes.
-set(targets_header "#pragma once\n// The SIMD targets that are compiled in; written by cmake/LoomToolchain.cmake.\n")
-foreach(target IN LISTS LOOM_TARGETS)
-  string(TOUPPER ${target} upper)
-  string(APPEND targets_header "#define LOOM_HAS_TARGET_${upper} 1\n")
+# In the order of the rows, whatever order they were asked for in.
+set(targets "")
+foreach(target IN LISTS LOOM_KNOWN_TARGETS)
+  if(target IN_LIST LOOM_TARGETS)
+    list(APPEND targets ${target})
+  endif()
+  list(REMOVE_ITEM LOOM_TARGETS ${target})
 endforeach()
-file(CONFIGURE OUTPUT ${LOOM_DEPS_INCLUDE}/loom_targets.h CONTENT "${targets_header}" @ONLY)
-
-# The scalar target is the plain reading of the kernels and the last resort: -Os does not unroll sixteen lanes (a fifth of the time, a quarter of the code).
-set(LOOM_FLAGS_scalar -Os -fno-tree-vectorize -fno-tree-slp-vectorize)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND LOOM_FLAGS_scalar -Wno-maybe-uninitialized)  # at -Os it does not see that a loop over the lanes of a vector sets all of them
+if(LOOM_TARGETS)
+  message(FATAL_ERROR "LOOM_TARGETS: ${LOOM_TARGETS} unknown; known: ${LOOM_KNOWN_TARGETS} native")
 endif()
-set(LOOM_FLAGS_sse4 -msse4.1 -mssse3)
-set(LOOM_FLAGS_avx2 -mavx2 -mf16c -mbmi2)
-set(LOOM_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mf16c -mbmi2 -mprefer-vector-width=512)
-set(LOOM_FLAGS_neon "")
-set(LOOM_FLAGS_wasm128 -msimd128)
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  set(LOOM_FLAGS_scalar -Os -fno-vectorize -fno-slp-vectorize)
-endif()
+set(LOOM_TARGETS ${targets})
+# A header, not definitions: only the files that ask for the list are compiled anew when it changes.
+list(TRANSFORM targets REPLACE "(.+)" "X(\\1)")
+list(JOIN targets " " targets)
+file(CONFIGURE OUTPUT ${LOOM_DEPS_INCLUDE}/loom_targets.h @ONLY CONTENT
+  "#pragma once\n// The SIMD targets that are compiled in; written by cmake/LoomToolchain.cmake.\n#define LOOM_COMPILED_TARGETS(X) ${targets}\n")

@@ -1,17 +1,13 @@
 // Prints the strongest SIMD target that this CPU runs: what LOOM_TARGETS=native compiles.
 
+#include <cstddef>
 #include <cstdio>
 
 #include "simd/target.h"
 
 int main() {
-  const char* best = "scalar";
-#define LOOM_TRY_TARGET(name) \
-  if (loom::cpu_runs(loom::Target::name)) best = #name;
-  LOOM_TRY_TARGET(neon)
-  LOOM_TRY_TARGET(wasm128)
-  LOOM_TRY_TARGET(sse4)
-  LOOM_TRY_TARGET(avx2)
-  LOOM_TRY_TARGET(avx512)
-  std::printf("%s", best);
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < sizeof loom::kIsaNames / sizeof *loom::kIsaNames; ++i)
+    if (loom::cpu_runs(static_cast<loom::Isa>(i))) best = i;
+  std::printf("%s", loom::kIsaNames[best]);
 }

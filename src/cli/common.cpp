@@ -17,7 +17,7 @@ namespace loom::cli {
 
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_option("--isa", options.isa, "Instruction set: scalar, sse4, avx2, avx512, neon, wasm128 (default: the best one; same bits with each)")
+  app.add_option("--isa", options.isa, fmt::format("Instruction set: {} (default: the best one; same bits with each)", isa_names(", ")))
       ->check(isa_name());
   app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
   if (!runs_model) return;

@@ -1,6 +1,7 @@
 #include "dtypes/block_formats.h"
 
 #include <array>
+#include <utility>
 
 #include "core/little_endian.h"
 #include "dtypes/float16.h"
@@ -9,25 +10,27 @@ namespace loom {
 namespace {
 
 constexpr std::size_t kNumBlockFormats = kNumDTypes - kNumTypes;
-// In enumerator order: q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k tq1_0 tq2_0 mxfp4.
-constexpr std::array<BlockLayout, kNumBlockFormats> kLayouts = {{
-    {32, 32, false, 4, 8, -8, 7},
-    {32, 32, true, 4, 0, 0, 15},
-    {32, 32, false, 5, 16, -16, 15},
-    {32, 32, true, 5, 0, 0, 31},
-    {32, 32, false, 8, 0, -128, 127},
-    {256, 16, true, 2, 0, 0, 3},
-    {256, 16, false, 3, 4, -4, 3},
-    {256, 32, true, 4, 0, 0, 15},
-    {256, 32, true, 5, 0, 0, 31},
-    {256, 16, false, 6, 32, -32, 31},
-    {256, 256, false, 2, 1, -1, 1},
-    {256, 256, false, 2, 1, -1, 2},
-    {32, 32, false, 4, 0, -12, 12},
+constexpr std::array<std::pair<DType, BlockLayout>, kNumBlockFormats> kLayouts = {{
+    {DType::q4_0, {32, 32, false, 4, 8, -8, 7}},
+    {DType::q4_1, {32, 32, true, 4, 0, 0, 15}},
+    {DType::q5_0, {32, 32, false, 5, 16, -16, 15}},
+    {DType::q5_1, {32, 32, true, 5, 0, 0, 31}},
+    {DType::q8_0, {32, 32, false, 8, 0, -128, 127}},
+    {DType::q2_k, {256, 16, true, 2, 0, 0, 3}},
+    {DType::q3_k, {256, 16, false, 3, 4, -4, 3}},
+    {DType::q4_k, {256, 32, true, 4, 0, 0, 15}},
+    {DType::q5_k, {256, 32, true, 5, 0, 0, 31}},
+    {DType::q6_k, {256, 16, false, 6, 32, -32, 31}},
+    {DType::tq1_0, {256, 256, false, 2, 1, -1, 1}},
+    {DType::tq2_0, {256, 256, false, 2, 1, -1, 2}},
+    {DType::mxfp4, {32, 32, false, 4, 0, -12, 12}},
 }};
 static_assert([] {
-  for (std::size_t i = 0; i < kNumBlockFormats; ++i)
-    if (kLayouts[i].elements != kDTypes[kNumTypes + i].block_elements) return false;
+  for (std::size_t i = 0; i < kNumBlockFormats; ++i) {
+    const DTypeInfo& type = kDTypes[kNumTypes + i];
+    const auto& [dtype, layout] = kLayouts[i];
+    if (dtype != type.dtype || layout.elements != type.block_elements || layout.has_min != type.panel.has_min) return false;
+  }
   return true;
 }());
 
@@ -139,7 +142,7 @@ void mxfp4(const std::byte* b, std::int8_t* codes, float* scales) {
 
 const BlockLayout& block_layout(DType format) {
   LOOM_ASSERT(is_block_format(format));
-  return kLayouts[index(format) - kNumTypes];
+  return kLayouts[index(format) - kNumTypes].second;
 }
 
 void unpack_block(DType format, const std::byte* block, std::int8_t* codes, float* scales, float* mins) {
@@ -277,7 +280,7 @@ Result<void> encode_block_row(DType format, std::span<const float> from, std::by
   std::array<float, kMaxBlockElements> block;
   for (std::size_t done = 0; done < from.size(); done += elements, to += info(format).block_bytes) {
     for (std::size_t e = 0; e < elements; ++e) {
-      block[e] = snapped(from[done + e]);
+      block[e] = snap(from[done + e]);
       if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u) return fail(Code::NonFinite, "element {} is not finite", done + e);
       block[e] = block[e] > kHuge ? kHuge : block[e] < -kHuge ? -kHuge : block[e];
     }

@@ -10,7 +10,7 @@ namespace {
 
 template <class Stored, class Convert>
 void each(const std::byte* from, float* to, std::size_t n, Convert convert) {
-  for (std::size_t i = 0; i < n; ++i) to[i] = snapped(convert(load_le<Stored>(from + i * sizeof(Stored))));
+  for (std::size_t i = 0; i < n; ++i) to[i] = snap(convert(load_le<Stored>(from + i * sizeof(Stored))));
 }
 
 template <class Stored>

@@ -1,31 +1,31 @@
 #include "dtypes/dtype.h"
 
+#include <algorithm>
+
 #include "core/checked.h"
+#include "core/nearest.h"
 
 namespace loom {
 namespace {
 
-std::string folded(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    if (c != '_' && c != '-') out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
+static_assert(
+    [] {
+      for (const DTypeInfo& a : kDTypes)
+        for (const DTypeInfo& b : kDTypes)
+          if (a.dtype != b.dtype && (a.name == b.name || (a.gguf >= 0 && a.gguf == b.gguf) || (!a.safetensors.empty() && a.safetensors == b.safetensors)))
+            return false;
+      return true;
+    }(),
+    "no two types have one name or number");
 
 bool names(const DTypeInfo& type, const std::string& wanted) {
-  if (folded(type.name) == wanted) return true;
-  for (std::string_view rest = type.aliases; !rest.empty();) {
-    const std::size_t end = rest.find(' ') == rest.npos ? rest.size() : rest.find(' ');
-    if (folded(rest.substr(0, end)) == wanted) return true;
-    rest.remove_prefix(end == rest.size() ? end : end + 1);
-  }
-  return false;
+  return std::ranges::any_of(split_names(type.names), [&](std::string_view name) { return folded_name(name) == wanted; });
 }
 
 }  // namespace
 
 Result<DType> dtype_from_name(std::string_view text) {
-  const std::string wanted = folded(text);
+  const std::string wanted = folded_name(text);
   std::string known;
   for (const DTypeInfo& type : kDTypes) {
     if (names(type, wanted)) return type.dtype;

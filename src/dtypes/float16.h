@@ -5,16 +5,11 @@
 #include <bit>
 #include <cstdint>
 
+#include "simd/orders.h"
+
 namespace loom {
 
-inline constexpr std::uint32_t kQuietNan = 0x7fc00000u;
-
-// |x| < 2^-51 and -0 become +0 (numerics 1.2); every NaN becomes the one quiet NaN.
-inline float snapped(float x) {
-  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
-  if (magnitude < (127u - 51u) << 23) return 0.0f;
-  return magnitude > 0x7f800000u ? std::bit_cast<float>(kQuietNan) : x;
-}
+inline float snapped(float x) { return snap(x); }
 
 inline float float16_to_float(std::uint16_t h) {
   const std::uint32_t sign = (h & 0x8000u) << 16;

@@ -1,7 +1,6 @@
 #pragma once
-// A weight matrix W [rows, cols] laid out for the kernels: panels of 16 rows, so that sixteen outputs lie across lanes and one pass
-// over memory serves a matrix-vector product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded
-// with zero rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
+// A weight matrix W [rows, cols] laid out for the kernels in panels of 16 rows (panel.h): one pass over memory serves a matrix-vector
+// product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded with zero rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
 
 #include <atomic>
 #include <cstddef>
@@ -13,56 +12,10 @@
 #include "core/error.h"
 #include "core/stop.h"
 #include "dtypes/dtype.h"
+#include "dtypes/panel.h"
 #include "dtypes/quantize.h"
 
 namespace loom {
-
-inline constexpr std::size_t kPanelRows = 16;
-inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quantised block and of one activation scale
-
-// How a panel lies. Float and wide panels: [col][16] elements or codes. Code panels: per 32 columns
-//   codes: bytes 512 (byte 64j+4r+b: index 4j+b of row r); nibbles 256, crumbs (2 bits) 128, bits 64 bytes: code k, from the low
-//   end, of byte 64j+4r+b is index 4(kn+j)+b, with n groups of 64 bytes; then, for block panels, 16 scales (and 16 minima) per
-//   sub-block, sub-blocks ascending: f16 or f32; then 16 zero points, one byte each, where the type has them. Where a scale holds for
-//   64 or 128 columns, the codes of all of them come first; the last such group of a row may have fewer.
-enum class PanelKind : std::uint8_t {
-  Float64,
-  Float32,
-  Float16,
-  BFloat16,
-  Fp8E4M3,
-  Fp8E5M2,
-  BlockFp4,
-  Wide16,
-  Wide32,
-  Wide64,  // inputs as they are
-  BlockNibbles,
-  BlockCrumbs,
-  BlockBytes,
-  BlockBits,
-  RowBytes,
-  RowNibbles,
-  RowCrumbs,
-  RowBits                       // inputs quantised
-};
-inline constexpr std::size_t kNumPanelKinds = 18;
-
-struct PanelLayout {
-  PanelKind kind = PanelKind::Float32;
-  std::uint8_t sub_cols = 32;       // columns per scale: 16, 32, 64 or 128 (block panels)
-  bool half_scales = false;         // scales and minima as f16 instead of f32
-  bool has_min = false;             // value = scale * code + min
-  bool has_zeros = false;           // a zero point per group or row
-  bool is_signed = false;           // wide codes
-  std::int16_t code_offset = 0;     // a code c stands for c - code_offset (less the zero point); binary for 2 c - 1
-
-  std::size_t panel_bytes(std::size_t cols) const;
-  std::size_t block_bytes() const;  // of 32 columns of a row panel, or of a block panel with a scale for them
-  std::size_t group_blocks() const { return sub_cols <= kBlockCols ? 1 : sub_cols / kBlockCols; }  // blocks that share their scales
-  std::size_t factor_bytes() const;  // scales, minima and zero points behind the codes of such blocks
-  bool quantises_input() const { return kind >= PanelKind::BlockNibbles; }
-  bool has_row_scales() const;
-};
 
 // The layout that prepare() chooses for a type whose scales lie so.
 PanelLayout panel_layout(DType dtype, ScaleSpan span = {});
@@ -132,6 +85,9 @@ class Matrix {
 
  private:
   static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
+
+  // Of a row of a kind that has scales by row.
+  void put_row_factors(std::size_t row, double scale, std::int64_t zero_point);
 
   DType dtype_ = DType::float32;
   PanelLayout layout_;

@@ -34,7 +34,7 @@ bool stored(DType t, std::int64_t code, std::uint64_t& out) {
   out = static_cast<std::uint64_t>(code) & mask_of(t);
   const int bits = info(t).bits;
   if (bits >= 8) return true;  // as wide as its place in QuantizedMatrix
-  if (is_unsigned(t) || t == DType::fp4) return code >= 0 && code < std::int64_t{1} << bits;
+  if (has_zero_points(t) || t == DType::fp4) return code >= 0 && code < std::int64_t{1} << bits;
   return code >= -(std::int64_t{1} << (bits - 1)) && code < std::int64_t{1} << (bits - 1);
 }
 

@@ -17,14 +17,12 @@
 
 namespace loom {
 
-constexpr bool is_unsigned(DType t) {
-  return t == DType::uint64 || t == DType::uint32 || t == DType::uint16 || t == DType::uint8 || t == DType::uint4 || t == DType::uint2;
-}
+// Unsigned integers have a zero point beside each scale.
+constexpr bool has_zero_points(DType t) { return info(t).panel.has_zeros; }
 // Floats of 16 bits and more have no scale; block formats carry theirs inside.
 constexpr bool has_scales(DType t) {
   return index(t) < kNumTypes && info(t).compute != ComputeClass::F64 && !(info(t).compute == ComputeClass::F32 && info(t).bits > 8);
 }
-constexpr bool has_zero_points(DType t) { return is_unsigned(t); }
 // What one scale and one zero point take in a file.
 constexpr DType scale_dtype(DType t) { return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? DType::float64 : DType::float32; }
 constexpr DType zero_dtype(DType t) { return info(t).bits <= 8 ? DType::uint8 : t; }

@@ -18,35 +18,41 @@ constexpr double kExact53 = 9007199254740991.0;  // 2^53 - 1
 
 enum class Rule : std::uint8_t { None, PowerOfTwo, Symmetric, Signed2, Asymmetric, Mean };
 
-// One line per type: how its scale comes about, the codes that its encoder emits, and its span.
+// One line per type: how its scale comes about, its span, and the codes that its encoder emits.
 struct TypeRule {
+  DType dtype;
   Rule rule;
   Granularity span;
   double low, high;
 };
 constexpr std::array<TypeRule, kNumTypes> kRules = {{
-    {Rule::None, Granularity::Tensor, 0, 0},              // float64
-    {Rule::None, Granularity::Tensor, 0, 0},              // float32
-    {Rule::None, Granularity::Tensor, 0, 0},              // float16
-    {Rule::None, Granularity::Tensor, 0, 0},              // bfloat16
-    {Rule::PowerOfTwo, Granularity::Row, 0, 448},         // fp8e4m3
-    {Rule::PowerOfTwo, Granularity::Row, 0, 57344},       // fp8e5m2
-    {Rule::Symmetric, Granularity::Row, -kExact53, kExact53},        // int64
-    {Rule::Symmetric, Granularity::Row, -2147483647.0, 2147483647.0},  // int32
-    {Rule::Symmetric, Granularity::Row, -32767, 32767},   // int16
-    {Rule::Symmetric, Granularity::Row, -127, 127},       // int8
-    {Rule::Asymmetric, Granularity::Row, 0, kExact53},    // uint64
-    {Rule::Asymmetric, Granularity::Row, 0, 4294967295.0},  // uint32
-    {Rule::Asymmetric, Granularity::Row, 0, 65535},       // uint16
-    {Rule::Asymmetric, Granularity::Row, 0, 255},         // uint8
-    {Rule::Symmetric, Granularity::Group, -7, 7},         // int4
-    {Rule::Asymmetric, Granularity::Group, 0, 15},        // uint4
-    {Rule::Symmetric, Granularity::Group, -6, 6},         // fp4
-    {Rule::Signed2, Granularity::Group, -2, 1},           // int2
-    {Rule::Asymmetric, Granularity::Group, 0, 3},         // uint2
-    {Rule::Mean, Granularity::Tensor, -1, 1},             // ternary
-    {Rule::Mean, Granularity::Row, -1, 1},                // binary
+    {DType::float64, Rule::None, Granularity::Tensor, 0, 0},
+    {DType::float32, Rule::None, Granularity::Tensor, 0, 0},
+    {DType::float16, Rule::None, Granularity::Tensor, 0, 0},
+    {DType::bfloat16, Rule::None, Granularity::Tensor, 0, 0},
+    {DType::fp8e4m3, Rule::PowerOfTwo, Granularity::Row, 0, 448},
+    {DType::fp8e5m2, Rule::PowerOfTwo, Granularity::Row, 0, 57344},
+    {DType::int64, Rule::Symmetric, Granularity::Row, -kExact53, kExact53},
+    {DType::int32, Rule::Symmetric, Granularity::Row, -2147483647.0, 2147483647.0},
+    {DType::int16, Rule::Symmetric, Granularity::Row, -32767, 32767},
+    {DType::int8, Rule::Symmetric, Granularity::Row, -127, 127},
+    {DType::uint64, Rule::Asymmetric, Granularity::Row, 0, kExact53},
+    {DType::uint32, Rule::Asymmetric, Granularity::Row, 0, 4294967295.0},
+    {DType::uint16, Rule::Asymmetric, Granularity::Row, 0, 65535},
+    {DType::uint8, Rule::Asymmetric, Granularity::Row, 0, 255},
+    {DType::int4, Rule::Symmetric, Granularity::Group, -7, 7},
+    {DType::uint4, Rule::Asymmetric, Granularity::Group, 0, 15},
+    {DType::fp4, Rule::Symmetric, Granularity::Group, -6, 6},
+    {DType::int2, Rule::Signed2, Granularity::Group, -2, 1},
+    {DType::uint2, Rule::Asymmetric, Granularity::Group, 0, 3},
+    {DType::ternary, Rule::Mean, Granularity::Tensor, -1, 1},
+    {DType::binary, Rule::Mean, Granularity::Row, -1, 1},
 }};
+static_assert([] {
+  for (std::size_t i = 0; i < kNumTypes; ++i)
+    if (kRules[i].dtype != kDTypes[i].dtype || (kRules[i].rule == Rule::Asymmetric) != kDTypes[i].panel.has_zeros) return false;
+  return true;
+}());
 
 bool is_float_code(DType t) { return info(t).compute == ComputeClass::F32 || info(t).compute == ComputeClass::F64; }
 double size_of(double x) { return x < 0 ? -x : x; }
@@ -83,7 +89,7 @@ double cut_group_scale(DType t, double scale, std::size_t group_size) {
 // Of a finite number.
 [[gnu::always_inline]] inline float snapped_finite(float x) {
   const float size = x < 0 ? -x : x;
-  return size < 0x1p-51f ? 0.0f : x;
+  return size < kSnap ? 0.0f : x;
 }
 
 // Four at a time: weights are encoded anew after every step of a training. Compilers know these vectors on every machine.
@@ -101,7 +107,7 @@ F4 bits_of(const I4& v) { return std::bit_cast<F4>(v); }
 I4 bits_of(const F4& v) { return std::bit_cast<I4>(v); }
 F4 select(const I4& mask, const F4& a, const F4& b) { return bits_of((bits_of(a) & mask) | (bits_of(b) & ~mask)); }
 F4 size_of(const F4& x) { return bits_of(bits_of(x) & 0x7fffffff); }
-F4 snapped_finite(const F4& x) { return bits_of(bits_of(x) & (size_of(x) >= splat4(0x1p-51f))); }
+F4 snapped_finite(const F4& x) { return bits_of(bits_of(x) & (size_of(x) >= splat4(kSnap))); }
 F4 clamped(const F4& x, float low, float high) {
   const F4 least = splat4(low), most = splat4(high), risen = select(x < least, least, x);
   return select(risen > most, most, risen);
@@ -183,7 +189,7 @@ double final_scale(DType t, const ScaleSpan& span, std::span<const float> w, con
   const double none = t == DType::binary ? 0.0 : 1.0;
   if (e.largest == 0) return none;
   double s = scale_of(t, w, e, stop);
-  if (span.granularity != Granularity::Group) return t == DType::binary && s < 0x1p-51 ? 0.0 : s;
+  if (span.granularity != Granularity::Group) return t == DType::binary && s < static_cast<double>(kSnap) ? 0.0 : s;
   if (info(t).bits == 4 || info(t).bits == 2) s = cut_group_scale(t, s, span.group_size);
   return size_of(s) < 0x1p-24 ? none : s;
 }
@@ -198,14 +204,14 @@ float decode_small(DType t, std::uint8_t code) {
 
 [[gnu::always_inline]] inline float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_point) {
   switch (t) {
-    case DType::float64: return snapped(static_cast<float>(std::bit_cast<double>(code)));
-    case DType::float32: return snapped(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
-    case DType::float16: return snapped(float16_to_float(static_cast<std::uint16_t>(code)));
-    case DType::bfloat16: return snapped(bfloat16_to_float(static_cast<std::uint16_t>(code)));
+    case DType::float64: return snap(static_cast<float>(std::bit_cast<double>(code)));
+    case DType::float32: return snap(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
+    case DType::float16: return snap(float16_to_float(static_cast<std::uint16_t>(code)));
+    case DType::bfloat16: return snap(bfloat16_to_float(static_cast<std::uint16_t>(code)));
     case DType::fp8e4m3:
     case DType::fp8e5m2:
-    case DType::fp4: return snapped(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
-    default: return snapped(static_cast<float>(static_cast<double>(code - zero_point) * scale));
+    case DType::fp4: return snap(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
+    default: return snap(static_cast<float>(static_cast<double>(code - zero_point) * scale));
   }
 }
 
@@ -262,7 +268,7 @@ I4 encode_numbers(const F4& x, float scale, float zero_point) {
   const F4 quotient = clamped(snapped_finite(x) / splat4(scale), -0x1p21f, 0x1p21f);
   const F4 code = clamped(quotient + shift - shift + zero, static_cast<float>(kRule.low), static_cast<float>(kRule.high));  // ties to even
   const F4 value = size_of((code - zero) * splat4(scale));
-  return __builtin_convertvector(select(value < splat4(0x1p-51f), zero, code), I4);
+  return __builtin_convertvector(select(value < splat4(kSnap), zero, code), I4);
 }
 
 template <DType t>
@@ -276,7 +282,7 @@ void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w
       for (std::size_t k = 0; k < count; ++k) store_code<t>(q, first + i + k, codes[k]);
     }
   } else {
-    for (std::size_t i = 0; i < w.size(); ++i) store_code<t>(q, first + i, encode_one(t, snapped(w[i]), scale, zero_point));
+    for (std::size_t i = 0; i < w.size(); ++i) store_code<t>(q, first + i, encode_one(t, snap(w[i]), scale, zero_point));
   }
 }
 

@@ -346,23 +346,6 @@ Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   return {};
 }
 
-namespace {
-
-// The bits that are all set in what is no finite number.
-std::uint64_t non_finite_mask(DType t) {
-  switch (t) {
-    case DType::float64: return 0x7ff0000000000000u;
-    case DType::float32: return 0x7f800000u;
-    case DType::float16: return 0x7c00u;
-    case DType::bfloat16: return 0x7f80u;
-    case DType::fp8e4m3: return 0x7fu;
-    case DType::fp8e5m2: return 0x7cu;
-    default: return 0;
-  }
-}
-
-}  // namespace
-
 Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding) {
   if (tied_ != nullptr) return tied_->restore(q, encoding);
   if (q.rows != rows() || q.cols != cols())
@@ -372,7 +355,7 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
     const std::vector<double> values = floats_of(q);
     return set(std::span<const double>(values));
   }
-  if (const std::uint64_t mask = non_finite_mask(q.dtype); mask != 0)
+  if (const std::uint64_t mask = info(q.dtype).non_finite_mask; mask != 0)
     for (std::size_t i = 0; i < elements(); ++i)
       if ((static_cast<std::uint64_t>(q.code(i)) & mask) == mask) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
   auto version = version_of(q, encoding);

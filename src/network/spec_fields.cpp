@@ -1,6 +1,7 @@
 #include "network/spec_fields.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base64.h"
 #include "core/nearest.h"
@@ -10,41 +11,9 @@
 namespace loom {
 
 void visit_dtype(FieldVisitor& visit, std::string_view key, DType& dtype) {
-  visit.choice(key, dtype,
-               {"float64|fp64|f64|double",
-                "float32|fp32|f32|float",
-                "float16|fp16|f16|half",
-                "bfloat16|bf16",
-                "fp8e4m3|fp8|f8e4m3|float8e4m3fn",
-                "fp8e5m2|f8e5m2|float8e5m2",
-                "int64|i64",
-                "int32|i32",
-                "int16|i16",
-                "int8|i8",
-                "uint64|u64",
-                "uint32|u32",
-                "uint16|u16",
-                "uint8|u8",
-                "int4|i4",
-                "uint4|u4",
-                "fp4|f4|fp4e2m1|e2m1|float4e2m1fn",
-                "int2|i2",
-                "uint2|u2",
-                "ternary|t1.58",
-                "binary|b1",
-                "q4_0",
-                "q4_1",
-                "q5_0",
-                "q5_1",
-                "q8_0",
-                "q2_k",
-                "q3_k",
-                "q4_k",
-                "q5_k",
-                "q6_k",
-                "tq1_0",
-                "tq2_0",
-                "mxfp4"});
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    visit.choice(key, dtype, {kDTypes[kIndex].names...});
+  }(std::make_index_sequence<kNumDTypes>{});
 }
 
 void visit_common(FieldVisitor& visit, CommonSettings& c) {

@@ -1,41 +1,21 @@
 #pragma once
-// The waist: every operation's CPU kernels of one SIMD target, in one table. To add an op: its folder, one line here.
+// The waist: every operation's CPU kernels of one SIMD target, in one table. The list of them is ops/kernels.inc; what a table holds
+// stands in the header of its op.
 
-#include "backend/cpu/isa.h"
-#include "ops/attention/attention.h"
-#include "ops/attention/sequence_attention.h"
-#include "ops/conv/conv.h"
-#include "ops/elementwise/elementwise.h"
-#include "ops/gap/gap.h"
-#include "ops/gemm/gemm.h"
-#include "ops/kmeans/kmeans.h"
-#include "ops/matmul/matmul.h"
-#include "ops/mix/mix.h"
-#include "ops/norm/norm.h"
-#include "ops/pool/pool.h"
-#include "ops/recurrent/recurrent.h"
-#include "ops/rope/rope.h"
-#include "ops/softmax/softmax.h"
-#include "ops/update/update.h"
+#include "backend/exec.h"
 
 namespace loom {
 
+#define LOOM_KERNELS(name, Kernels) struct Kernels;
+#define LOOM_ELEMENT_KERNELS(name, Kernels) \
+  template <class T>                        \
+  struct Kernels;
+#include "ops/kernels.inc"
+
 struct KernelTable {
-  MatmulKernels matmul;
-  PerElement<NormKernels> norm;
-  PerElement<RopeKernels> rope;
-  AttentionKernels attention;
-  PerElement<SequenceAttentionKernels> sequence_attention;
-  PerElement<ElementwiseKernels> elementwise;
-  PerElement<GemmKernels> gemm;
-  PerElement<GapKernels> gap;
-  PerElement<PoolKernels> pool;
-  PerElement<SoftmaxKernels> softmax;
-  PerElement<KmeansKernels> kmeans;
-  PerElement<CellKernels> cell;
-  PerElement<MixKernels> mix;
-  PerElement<ConvKernels> conv;
-  PerElement<UpdateKernels> update;
+#define LOOM_KERNELS(name, Kernels) const Kernels& name;
+#define LOOM_ELEMENT_KERNELS(name, Kernels) const PerElement<Kernels>& name;
+#include "ops/kernels.inc"
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

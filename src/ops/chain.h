@@ -34,14 +34,14 @@ struct Factor {
   LOOM_INLINE Factor at(std::size_t r, std::size_t k) const { return {data + r * row + k * step, row, step}; }
 };
 
-// total[r][16] += the blocks of 64 terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks are runs of `run`
-// terms, at most 64, and the total is snapped after each. A function of its own, with its totals in memory: inlined among others the
+// total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks are runs of `run`
+// terms, at most kChain, and the total is snapped after each. A function of its own, with its totals in memory: inlined among others the
 // compiler keeps the wrong values in registers, which costs half the speed.
 template <class T, int N, bool kRuns = false>
-[[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = 64) {
+[[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain) {
   const T* from = a.data;
   while (terms != 0) {
-    const std::size_t most = kRuns ? run : 64, count = terms < most ? terms : most;
+    const std::size_t most = kRuns ? run : kChain, count = terms < most ? terms : most;
     Lanes<T> block[N];
     for (int t = 0; t < N; ++t) block[t] = zeros<T>();
     for (std::size_t k = 0; k < count; ++k, panel += kLanes, from += a.step) {
@@ -71,7 +71,7 @@ LOOM_INLINE void for_tiles(std::size_t rows, F&& f) {
 
 // The same for any number of rows.
 template <class T, bool kRuns = false>
-LOOM_INLINE void add_product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, T* total, std::size_t run = 64) {
+LOOM_INLINE void add_product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, T* total, std::size_t run = kChain) {
   for_tiles<T>(rows, [&]<int N>(std::size_t r) { add_chain<T, N, kRuns>(panel, a.at(r, 0), terms, total + r * kLanes, run); });
 }
 

@@ -1,5 +1,6 @@
 #include "simd/lane_probe.h"
 
+#include "loom_targets.h"
 #include "simd/target.h"
 
 namespace loom {
@@ -14,7 +15,7 @@ LOOM_COMPILED_TARGETS(LOOM_DECLARE)
 LaneProbesList runnable_lane_probes() {
   LaneProbesList list{};
 #define LOOM_ADD(target) \
-  if (cpu_runs(Target::target)) list.tables[list.count++] = &target::lane_probes;
+  if (cpu_runs(Isa::target)) list.tables[list.count++] = &target::lane_probes;
   LOOM_COMPILED_TARGETS(LOOM_ADD)
 #undef LOOM_ADD
   return list;

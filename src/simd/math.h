@@ -23,7 +23,7 @@ inline constexpr float kLog2E = 0x1.715476p+0f;
 inline constexpr float kLn2Hi = 0x1.62e4p-1f, kLn2Lo = 0x1.7f7d1cp-20f;  // 15 bits: n * kLn2Hi is exact for |n| < 512
 inline constexpr float kRoundShift = 12582912.0f;                        // 1.5 * 2^23: adding it rounds to an integer
 
-LOOM_INLINE F32x16 quiet_nan() { return as_float(splat(std::int32_t{0x7fc00000})); }
+LOOM_INLINE F32x16 quiet_nan() { return as_float(splat(static_cast<std::int32_t>(kQuietNan))); }
 LOOM_INLINE I32x16 sign_bit(const F32x16& x) { return bits(x) & splat(static_cast<std::int32_t>(0x80000000u)); }
 LOOM_INLINE I32x16 magnitude_bits(const F32x16& x) { return bits(x) & splat(std::int32_t{0x7fffffff}); }
 // By the bits: a compare of floats would see a subnormal as 0 or not, as the hardware is set.

@@ -1,5 +1,6 @@
 #include "simd/math_kernels.h"
 
+#include "loom_targets.h"
 #include "simd/target.h"
 
 namespace loom {
@@ -14,7 +15,7 @@ LOOM_COMPILED_TARGETS(LOOM_DECLARE)
 MathKernelList runnable_math_kernels() {
   MathKernelList list{};
 #define LOOM_ADD(target) \
-  if (cpu_runs(Target::target)) list.tables[list.count++] = &target::math_kernels;
+  if (cpu_runs(Isa::target)) list.tables[list.count++] = &target::math_kernels;
   LOOM_COMPILED_TARGETS(LOOM_ADD)
 #undef LOOM_ADD
   return list;

@@ -57,4 +57,13 @@ LOOM_INLINE void for_lanes(std::size_t n, F&& f) {
   if (i < n) f(i, TailLanes{n - i});
 }
 
+// The sum of a row of n numbers by lanes16, sixteen of them at a time: term(i, lanes), +0 in lanes beyond the row.
+template <class T, class F>
+  requires requires(F& term) { term(std::size_t{}, FullLanes{}); }
+LOOM_INLINE T lanes16(std::size_t n, F&& term) {
+  Lanes<T> sum = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + term(i, lanes); });
+  return fold(sum);
+}
+
 }  // namespace loom::inline LOOM_TARGET

@@ -1,25 +1,15 @@
 #pragma once
 // Logical vectors: sixteen f32 or i32 lanes on every target, held in one, two, four or sixteen registers. Lane i of every
-// operation gives the same bits everywhere. Built on the compilers' vector extensions; a target's width.h says how wide a register is.
+// operation gives the same bits everywhere. Built on the compilers' vector extensions; targets.inc says how wide a target's registers are.
 //
 // Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled with
 // different instruction sets can be linked together. No std containers or algorithms here or in kernels for the same reason.
 
-#include <cstddef>
-#include <cstdint>
-
-#ifndef LOOM_TARGET
-#define LOOM_TARGET host
-#include "simd/scalar/width.h"
-#else
-#include "width.h"  // the target's folder is on the include path
-#endif
-
-#define LOOM_INLINE inline __attribute__((always_inline))
+#include "simd/orders.h"
 
 namespace loom::inline LOOM_TARGET {
 
-inline constexpr std::size_t kLanes = 16;
+inline constexpr std::size_t kRegisterBytes = LOOM_REGISTER_BYTES;
 inline constexpr std::size_t kRegisterLanes = kRegisterBytes / 4;
 inline constexpr std::size_t kRegisters = kLanes / kRegisterLanes;
 
@@ -191,24 +181,15 @@ LOOM_INLINE native::F32 half_to_float(native::I32 h) {
   return (native::F32)(value | (h & 0x8000) << 16);
 }
 
-// What every stored value passes (numerics 1.2, 1.3): below 2^-51 in size becomes +0, every NaN becomes 0x7fc00000.
-inline constexpr float kSnap = 0x1p-51f;
+// As those of one number (orders.h).
 LOOM_INLINE F32x16 snap(const F32x16& a) {
   const F32x16 kept = as_float(bits(a) & ~(abs(a) < splat(kSnap)));
-  return select(a == a, kept, as_float(splat(std::int32_t{0x7fc00000})));
+  return select(a == a, kept, as_float(splat(static_cast<std::int32_t>(kQuietNan))));
 }
-LOOM_INLINE float snap(float a) {
-  if (a != a) return __builtin_bit_cast(float, 0x7fc00000u);
-  return (a < 0 ? -a : a) < kSnap ? 0.0f : a;
-}
-
-// The fixed fold of sixteen lanes (numerics 2, lanes16): a[j] += a[j + n/2] for n = 16, 8, 4, 2.
 LOOM_INLINE float fold(const F32x16& v) {
   alignas(64) float a[kLanes];
   store(a, v);
-  for (std::size_t n = kLanes / 2; n != 0; n /= 2)
-    for (std::size_t j = 0; j < n; ++j) a[j] = a[j] + a[j + n];
-  return a[0];
+  return fold(a);
 }
 // A NaN loses, as in max; -infinity where every lane is NaN.
 LOOM_INLINE float max_lane(const F32x16& v) {

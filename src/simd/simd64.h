@@ -1,6 +1,6 @@
 #pragma once
 // Sixteen f64 lanes beside the f32 ones of simd.h, with the same names, so that a kernel is written once as a template over its
-// element type. Rules of numerics 1.2 in f64: below 2^-485 in size a stored value becomes +0, every NaN 0x7ff8000000000000.
+// element type.
 
 #include <type_traits>
 
@@ -113,23 +113,16 @@ LOOM_INLINE F64x16 sqrt(const F64x16& a) {
       a);
 }
 
-inline constexpr double kSnap64 = 0x1p-485;
 LOOM_INLINE F64x16 snap(const F64x16& a) {
   const F64x16 kept = select(abs(a) < splat(kSnap64), zeros<double>(), a);
-  return select(a == a, kept, splat(__builtin_bit_cast(double, 0x7ff8000000000000u)));
-}
-LOOM_INLINE double snap(double a) {
-  if (a != a) return __builtin_bit_cast(double, 0x7ff8000000000000u);
-  return (a < 0 ? -a : a) < kSnap64 ? 0.0 : a;
+  return select(a == a, kept, splat(__builtin_bit_cast(double, kQuietNan64)));
 }
 
 // As the folds of f32 lanes.
 LOOM_INLINE double fold(const F64x16& v) {
   alignas(64) double a[kLanes];
   store(a, v);
-  for (std::size_t n = kLanes / 2; n != 0; n /= 2)
-    for (std::size_t j = 0; j < n; ++j) a[j] = a[j] + a[j + n];
-  return a[0];
+  return fold(a);
 }
 LOOM_INLINE double max_lane(const F64x16& v) {
   alignas(64) double a[kLanes];

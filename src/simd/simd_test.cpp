@@ -199,9 +199,9 @@ TEST(Simd, Targets_run_weakest_first) {
   const auto list = runnable_lane_probes();
   ASSERT_GE(list.count, 1u);
   EXPECT_STREQ(list.tables[0]->target, "scalar");
-  EXPECT_TRUE(cpu_runs(Target::scalar));
+  EXPECT_TRUE(cpu_runs(Isa::scalar));
 #if defined(__x86_64__)
-  EXPECT_FALSE(cpu_runs(Target::neon));
+  EXPECT_FALSE(cpu_runs(Isa::neon));
 #endif
 }
 

@@ -2,24 +2,31 @@
 
 namespace loom {
 
-// What the flags of cmake/LoomToolchain.cmake let the compiler use, no less; the builtin also asks the operating system.
-bool cpu_runs(Target target) {
-  switch (target) {
-    case Target::scalar: return true;
+// A row's question on its own kind of processor; no other kind runs it, nor knows the names of its features.
+#define LOOM_RUNS_ON_any(features) true
+#define LOOM_RUNS_ON_x86(features) false
+#define LOOM_RUNS_ON_arm(features) false
+#define LOOM_RUNS_ON_wasm(features) false
 #if defined(__x86_64__) || defined(__i386__)
-    case Target::sse4: return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3");
-    case Target::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
-    case Target::avx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("f16c") &&
-             __builtin_cpu_supports("bmi2");
+#undef LOOM_RUNS_ON_x86
+#define LOOM_RUNS_ON_x86(features) (true features)
+#define LOOM_NEEDS(feature) &&__builtin_cpu_supports(#feature)
 #elif defined(__aarch64__)
-    case Target::neon: return true;
+#undef LOOM_RUNS_ON_arm
+#define LOOM_RUNS_ON_arm(features) true
 #elif defined(__wasm__)  // a module with SIMD does not load where there is none
-    case Target::wasm128: return true;
+#undef LOOM_RUNS_ON_wasm
+#define LOOM_RUNS_ON_wasm(features) true
 #endif
-    default: return false;
+
+bool cpu_runs(Isa isa) {
+  switch (isa) {
+#define LOOM_SIMD_TARGET(name, processor, bytes, features) \
+  case Isa::name: return LOOM_RUNS_ON_##processor(features);
+#include "simd/targets.inc"
   }
+  return false;
 }
+#undef LOOM_NEEDS
 
 }  // namespace loom

@@ -108,9 +108,9 @@ TEST(Architecture, includes_point_one_way) {
     for (std::sregex_iterator it(s.text.begin(), s.text.end(), include), end; it != end; ++it) {
       const std::string path = (*it)[1];
       const std::size_t slash = path.find('/');
-      // The folder of a SIMD target is on the include path of its kernels: width.h, int_dot.h stand in simd/<target>.
+      // The folder of a SIMD target is on the include path of its kernels: int_dot.h stands in simd/<target>.
       if (slash == path.npos) {
-        const bool target_header = path == "width.h" || path == "int_dot.h";
+        const bool target_header = path == "int_dot.h" || path == "loom_targets.h";
         EXPECT_TRUE(target_header ? may_include(s.module, "simd") : s.module == "simd")
             << s.name << " includes \"" << path << "\" without its folder";
         continue;

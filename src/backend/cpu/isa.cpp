@@ -1,34 +1,25 @@
 #include "backend/cpu/isa.h"
 
-#include <array>
-#include <utility>
+#include <iterator>
 
-#include "simd/target.h"
+#include "loom_targets.h"
 
 namespace loom {
-namespace {
 
-constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {
-    {{Isa::scalar, "scalar"}, {Isa::sse4, "sse4"}, {Isa::avx2, "avx2"}, {Isa::avx512, "avx512"}, {Isa::neon, "neon"}, {Isa::wasm128, "wasm128"}}};
+std::string_view name(Isa isa) { return kIsaNames[static_cast<std::size_t>(isa)]; }
 
-}  // namespace
-
-std::string_view name(Isa isa) {
-  for (const auto& [value, text] : kNames)
-    if (value == isa) return text;
-  return "scalar";
-}
+std::string isa_names(std::string_view between) { return fmt::format("{}", fmt::join(kIsaNames, between)); }
 
 Result<Isa> isa_from_name(std::string_view text) {
-  for (const auto& [value, known] : kNames)
-    if (known == text) return value;
-  return fail(Code::UnknownName, "instruction set \"{}\" is unknown; known: scalar sse4 avx2 avx512 neon wasm128", text.substr(0, 40));
+  for (std::size_t i = 0; i < std::size(kIsaNames); ++i)
+    if (text == kIsaNames[i]) return static_cast<Isa>(i);
+  return fail(Code::UnknownName, "instruction set \"{}\" is unknown; known: {}", text.substr(0, 40), isa_names(" "));
 }
 
 std::vector<Isa> usable_isas() {
   std::vector<Isa> out;
 #define LOOM_ADD(target) \
-  if (cpu_runs(Target::target)) out.push_back(Isa::target);
+  if (cpu_runs(Isa::target)) out.push_back(Isa::target);
   LOOM_COMPILED_TARGETS(LOOM_ADD)
 #undef LOOM_ADD
   return out;

@@ -5,7 +5,7 @@
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/safetensors/safetensors.h"
-#include "io/safetensors/safetensors_types.h"
+#include "io/safetensors/safetensors_limits.h"
 
 namespace loom {
 
@@ -51,11 +51,11 @@ class SafetensorsParser {
       return fail(Code::CorruptData, "expected an object of dtype, shape and data_offsets");
     SafeTensor t;
     t.name = name;
-    const auto* type =
-        std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.name == *as_string(*dtype); });
-    if (type == std::end(kSafetensorsTypes)) return fail(Code::Unsupported, "element type \"{}\" is not read", printable(*as_string(*dtype)));
+    const std::string_view stored = *as_string(*dtype);
+    t.is_bool = stored == "BOOL";
+    const auto type = std::ranges::find(kDTypes, t.is_bool ? info(DType::uint8).safetensors : stored, &DTypeInfo::safetensors);
+    if (type == kDTypes.end() || stored.empty()) return fail(Code::Unsupported, "element type \"{}\" is not read", printable(stored));
     t.dtype = type->dtype;
-    t.is_bool = type->name == "BOOL";
     if (shape->size() > kMaxSafetensorsRank) return fail(Code::CorruptData, "{} axes, at most {}", shape->size(), kMaxSafetensorsRank);
     std::size_t size = info(t.dtype).block_bytes;
     for (const Json& extent : *shape) {

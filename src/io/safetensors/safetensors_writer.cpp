@@ -5,7 +5,7 @@
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/safetensors/safetensors.h"
-#include "io/safetensors/safetensors_types.h"
+#include "io/safetensors/safetensors_limits.h"
 
 namespace loom {
 
@@ -13,8 +13,7 @@ Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<s
   const std::string shown = printable(name);
   if (name.empty() || name == "__metadata__" || !is_utf8(name)) return fail(Code::InvalidArgument, "\"{}\" is no name for a tensor", shown);
   if (tensors_.contains(name)) return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
-  const bool known = std::any_of(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.dtype == dtype; });
-  if (!known || (is_bool && dtype != DType::uint8))
+  if (info(dtype).safetensors.empty() || (is_bool && dtype != DType::uint8))
     return fail(Code::Unsupported, "tensor \"{}\": safetensors has no type for {}", shown, loom::name(dtype));
   if (shape.size() > kMaxSafetensorsRank)
     return fail(Code::ShapeMismatch, "tensor \"{}\": {} axes, at most {}", shown, shape.size(), kMaxSafetensorsRank);
@@ -39,10 +38,9 @@ Result<void> SafetensorsWriter::write(const std::string& path) const {
   std::size_t offset = 0;
   for (const auto& [name, t] : tensors_) {
     const std::size_t end = offset + t.bytes.size();
-    const auto* type = std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes), [&](const auto& k) { return k.dtype == t.dtype; });
     std::string shape;
     for (const std::size_t extent : t.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", dump_json(Json(name)), t.is_bool ? "BOOL" : type->name,
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", dump_json(Json(name)), t.is_bool ? "BOOL" : info(t.dtype).safetensors,
                           shape, offset, end);
     offset = end;
   }

@@ -9,10 +9,11 @@
 #include <span>
 
 #include "backend/exec.h"
+#include "simd/orders.h"
 
 namespace loom {
 
-inline constexpr std::size_t kCacheBlock = 64;  // positions that lie together: one chain64 block of the value sum
+inline constexpr std::size_t kCacheBlock = kChain;  // positions that lie together: one chain64 block of the value sum
 
 // Keys and values of one sequence in one layer. Per kv head and block of 64 positions:
 //   keys [4][head_dim][16 positions], values [padded_dim/16][64 positions][16]; both are panels for the f32 kernels.

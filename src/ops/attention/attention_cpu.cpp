@@ -117,6 +117,6 @@ void append(KvCache& cache, std::size_t kv_head, std::size_t position, const flo
 }  // namespace
 
 extern const AttentionKernels attention_kernels;
-const AttentionKernels attention_kernels = {kTile<float>, attend, append};
+const AttentionKernels attention_kernels = {.tile = kTile<float>, .attend = attend, .append = append};
 
 }  // namespace loom::inline LOOM_TARGET

@@ -5,6 +5,7 @@
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "ops/gemm/gemm.h"
 
 namespace loom {
 namespace {

@@ -42,7 +42,7 @@ struct SequenceHeadGradient {
   T *d_keys, *d_values;     // [keys][dim rounded up to 16], totals that are not snapped yet
   T *d_scores, *slopes;     // kGradientRows rows; slopes with a softcap only
 };
-inline constexpr std::size_t kAttendRows = 24, kGradientRows = 64;  // the second: one block of chain64 over t
+inline constexpr std::size_t kAttendRows = 24, kGradientRows = kChain;  // the second: one block of chain64 over t
 
 template <class T>
 struct SequenceAttentionKernels {

@@ -36,11 +36,11 @@ LOOM_INLINE Range visible(const SequenceHead<T>& h, std::size_t t) {
   return {begin < end ? begin : end, end};
 }
 
-// Columns of the scores that rows [row, row + rows) are computed for: from a multiple of 64, in whole lanes.
+// Columns of the scores that rows [row, row + rows) are computed for: from a multiple of kChain, in whole lanes.
 template <class T>
 LOOM_INLINE Range columns(const SequenceHead<T>& h, std::size_t row, std::size_t rows) {
   const Range last = visible(h, row + rows - 1);
-  return {visible(h, row).begin / 64 * 64, panels_of(last.end) * kLanes};
+  return {visible(h, row).begin / kChain * kChain, panels_of(last.end) * kLanes};
 }
 
 // to[r, j] = dot(a[r], key j) for the columns.
@@ -165,10 +165,12 @@ void sum_heads(const T* totals, std::size_t apart, std::size_t count, std::size_
   });
 }
 
+template <class T>
+constexpr SequenceAttentionKernels<T> kKernels = {.attend = attend<T>, .gradient = gradient<T>, .sum_heads = sum_heads<T>};
+
 }  // namespace
 
 extern const PerElement<SequenceAttentionKernels> sequence_attention_kernels;
-const PerElement<SequenceAttentionKernels> sequence_attention_kernels = {{attend<float>, gradient<float>, sum_heads<float>},
-                                                                         {attend<double>, gradient<double>, sum_heads<double>}};
+const PerElement<SequenceAttentionKernels> sequence_attention_kernels = {kKernels<float>, kKernels<double>};
 
 }  // namespace loom::inline LOOM_TARGET

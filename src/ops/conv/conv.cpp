@@ -6,14 +6,13 @@
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
 
-constexpr std::size_t kLaneCount = 16;
 constexpr std::size_t kMaxTile = 16;          // of ConvKernels::tile
 constexpr std::size_t kStored = 65536;        // elements of stored planes that are made at a time: they are read from the caches
-constexpr std::size_t kSamplesOfBlock = 16;   // numerics N-05
 constexpr std::size_t kChunkRows = 256;       // rows of g that stay in the first-level cache while all columns pass
 
 // f(begin, end, worker) over parts of [0, n), as for_ranges.
@@ -32,19 +31,19 @@ class Convolution {
       : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), k_(n.channels * layout.taps()) {
     together_ = std::max<std::size_t>(1, kernels_.tile / std::min(n.filters, kernels_.tile));
     // Few filters: a tile is gathered for too few of them to pay, so tiles keep to one row, the last of each reaching back.
-    by_row_ = layout.width() >= kLaneCount && (layout.width() % kLaneCount == 0 || n.filters <= kernels_.tile);
+    by_row_ = layout.width() >= kLanes && (layout.width() % kLanes == 0 || n.filters <= kernels_.tile);
     offsets_ = exec.arena.take<std::size_t>(k_);
     gathered_ = exec.arena.take<std::size_t>(k_);
     ends_ = exec.arena.take<std::size_t>(k_);
-    buffer_elements_ = together_ * k_ * kLaneCount;
+    buffer_elements_ = together_ * k_ * kLanes;
     buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
     exec.run(1, [&](std::size_t) {
-      // The chain's blocks are of 64 columns of all taps, those that a phase leaves out included.
+      // The chain's blocks are of kChain columns of all taps, those that a phase leaves out included.
       layout.write_columns(n.channels, offsets_);
       for (std::size_t i = 0; i < k_; ++i)
-        if (i + 1 == k_ || offsets_[i] / 64 != offsets_[i + 1] / 64) ends_[blocks_++] = i + 1;
+        if (i + 1 == k_ || offsets_[i] / kChain != offsets_[i + 1] / kChain) ends_[blocks_++] = i + 1;
       layout.write_offsets(n.channels, offsets_);
-      for (std::size_t i = 0; i < k_; ++i) gathered_[i] = i * kLaneCount;
+      for (std::size_t i = 0; i < k_; ++i) gathered_[i] = i * kLanes;
     });
   }
 
@@ -61,10 +60,10 @@ class Convolution {
   }
 
  private:
-  std::size_t units() const { return by_row_ ? layout_.rows() : ceil_div(layout_.positions(), kLaneCount); }
+  std::size_t units() const { return by_row_ ? layout_.rows() : ceil_div(layout_.positions(), kLanes); }
 
   void samples(const T* x, std::size_t count, const T* w, const T* bias, T* y) {
-    const std::size_t units_of_plane = units(), cost = k_ * n_.filters * (by_row_ ? layout_.width() : kLaneCount) / 8 + 1;
+    const std::size_t units_of_plane = units(), cost = k_ * n_.filters * (by_row_ ? layout_.width() : kLanes) / 8 + 1;
     for_ranges_by_worker(exec_, count * n_.groups * units_of_plane, cost, [&](std::size_t begin, std::size_t end, int worker) {
       while (begin < end) {
         const std::size_t plane = begin / units_of_plane, group = plane % n_.groups, first = begin % units_of_plane;
@@ -91,9 +90,9 @@ class Convolution {
     const std::size_t width = layout_.width();
     for (std::size_t r = begin; r < end; ++r) {
       const T* row = x + layout_.start_of_row(r);
-      for (std::size_t at = 0; at < width; at += kLaneCount) {
-        const std::size_t column = std::min(at, width - kLaneCount);
-        tiles[n++] = {row + column, r * width + column, 0, kLaneCount};
+      for (std::size_t at = 0; at < width; at += kLanes) {
+        const std::size_t column = std::min(at, width - kLanes);
+        tiles[n++] = {row + column, r * width + column, 0, kLanes};
         if (n < together_) continue;
         kernels_.tiles(task, tiles.data(), n);
         n = 0;
@@ -112,23 +111,23 @@ class Convolution {
       n = 0;
     };
     for (std::size_t unit = begin; unit < end; ++unit) {
-      const std::size_t at = unit * kLaneCount, lanes = std::min(kLaneCount, positions);
+      const std::size_t at = unit * kLanes, lanes = std::min(kLanes, positions);
       const std::size_t first = std::min(at, positions - lanes);
       std::size_t row = first / width, column = first % width;
-      const bool whole = lanes == kLaneCount && column + kLaneCount <= width;
+      const bool whole = lanes == kLanes && column + kLanes <= width;
       const std::size_t* offsets = whole ? offsets_ : gathered_;
       if (offsets != task.offsets) flush();
       task.offsets = offsets;
       tiles[n] = {x + layout_.start_of_row(row) + column, first, at - first, lanes};
       if (!whole) {
-        std::array<std::size_t, kLaneCount> starts{};
+        std::array<std::size_t, kLanes> starts{};
         std::size_t start = layout_.start_of_row(row);
         for (std::size_t j = 0; j < lanes; ++j) {
           starts[j] = start + column;
           if (++column == width && j + 1 < lanes) column = 0, start = layout_.start_of_row(++row);
         }
-        tiles[n].from = buffer + n * k_ * kLaneCount;
-        kernels_.gather(x, offsets_, k_, starts.data(), lanes, buffer + n * k_ * kLaneCount);
+        tiles[n].from = buffer + n * k_ * kLanes;
+        kernels_.gather(x, offsets_, k_, starts.data(), lanes, buffer + n * k_ * kLanes);
       }
       if (++n == together_) flush();
     }
@@ -181,9 +180,9 @@ void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSize
   }
 }
 
-// The rows (sample, position) of up to sixteen samples, cut where a row of positions, a sample or a block of 64 ends.
+// The rows (sample, position) of up to sixteen samples, cut where a row of positions, a sample or a block of kChain ends.
 std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size_t sample_stride, ConvRun* to) {
-  std::size_t n = 0, left = 64;
+  std::size_t n = 0, left = kChain;
   for (std::size_t b = 0; b < samples; ++b)
     for (std::size_t r = 0; r < layout.rows(); ++r) {
       const std::size_t start = b * sample_stride + layout.start_of_row(r);
@@ -192,7 +191,7 @@ std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size
         left -= count;
         to[n++] = {start + at, count, left == 0};
         at += count;
-        if (left == 0) left = 64;
+        if (left == 0) left = kChain;
       }
     }
   to[n - 1].ends_block = true;
@@ -207,14 +206,14 @@ class WeightGradient {
     columns_ = n.channels * layout.taps();
     planes_ = n.groups * n.channels;
     // Panels of sixteen filters of a group; of a depthwise convolution of sixteen groups.
-    panels_ = lanewise_ ? ceil_div(n.groups, kLaneCount) : n.groups * ceil_div(n.filters, kLaneCount);
-    const std::size_t most = std::min(n.samples, kSamplesOfBlock), rows = most * layout.positions();
+    panels_ = lanewise_ ? ceil_div(n.groups, kLanes) : n.groups * ceil_div(n.filters, kLanes);
+    const std::size_t most = std::min(n.samples, kSampleBlock), rows = most * layout.positions();
     offsets_ = exec.arena.take<std::size_t>(columns_);
-    runs_ = exec.arena.take<ConvRun>(most * layout.rows() + rows / 64 + 1);
-    g_ = exec.arena.take<T>(panels_ * rows * kLaneCount);
+    runs_ = exec.arena.take<ConvRun>(most * layout.rows() + rows / kChain + 1);
+    g_ = exec.arena.take<T>(panels_ * rows * kLanes);
     stored_ = exec.arena.take<T>(layout.in_place() ? 0 : most * planes_ * layout.plane());
-    x_ = exec.arena.take<T>(lanewise_ ? panels_ * most * layout.plane() * kLaneCount : 0);
-    totals_ = exec.arena.take<T>(panels_ * columns_ * kLaneCount);
+    x_ = exec.arena.take<T>(lanewise_ ? panels_ * most * layout.plane() * kLanes : 0);
+    totals_ = exec.arena.take<T>(panels_ * columns_ * kLanes);
     exec.run(1, [&](std::size_t) { layout.write_offsets(n.channels, offsets_); });
   }
 
@@ -236,10 +235,10 @@ class WeightGradient {
       }
     });
     if (d_bias == nullptr) return;
-    for_ranges(exec_, panels_, rows * kLaneCount, [&](std::size_t begin, std::size_t end) {
+    for_ranges(exec_, panels_, rows * kLanes, [&](std::size_t begin, std::size_t end) {
       for (std::size_t p = begin; p < end; ++p) {
-        alignas(64) std::array<T, kLaneCount> total;
-        kernels_.sum_rows(g_ + p * rows * kLaneCount, rows, total.data());
+        alignas(64) std::array<T, kLanes> total;
+        kernels_.sum_rows(g_ + p * rows * kLanes, rows, total.data());
         kernels_.add_total(total.data(), lanes(p), 1, d_bias + first_filter(p));
       }
     });
@@ -248,44 +247,44 @@ class WeightGradient {
  private:
   std::size_t panels_of_group() const { return panels_ / n_.groups; }
   std::size_t lanes(std::size_t panel) const {
-    return lanewise_ ? std::min(kLaneCount, n_.groups - panel * kLaneCount)
-                     : std::min(kLaneCount, n_.filters - panel % panels_of_group() * kLaneCount);
+    return lanewise_ ? std::min(kLanes, n_.groups - panel * kLanes)
+                     : std::min(kLanes, n_.filters - panel % panels_of_group() * kLanes);
   }
   std::size_t first_filter(std::size_t panel) const {
-    return lanewise_ ? panel * kLaneCount : panel / panels_of_group() * n_.filters + panel % panels_of_group() * kLaneCount;
+    return lanewise_ ? panel * kLanes : panel / panels_of_group() * n_.filters + panel % panels_of_group() * kLanes;
   }
 
   // planes [samples, all, n] -> [panel][sample][n][16], panels of up to 16 planes of each run of `of_group`.
   void interleave(const T* planes, std::size_t all, std::size_t of_group, std::size_t n, std::size_t samples, T* to) {
-    const std::size_t per_group = ceil_div(of_group, kLaneCount);
-    for_ranges(exec_, all / of_group * per_group * samples, n * kLaneCount, [&](std::size_t begin, std::size_t end) {
+    const std::size_t per_group = ceil_div(of_group, kLanes);
+    for_ranges(exec_, all / of_group * per_group * samples, n * kLanes, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t panel = i / samples, sample = i % samples, first = panel % per_group * kLaneCount;
+        const std::size_t panel = i / samples, sample = i % samples, first = panel % per_group * kLanes;
         const T* from = planes + (sample * all + panel / per_group * of_group + first) * n;
-        kernels_.interleave(from, n, std::min(kLaneCount, of_group - first), n, to + i * n * kLaneCount);
+        kernels_.interleave(from, n, std::min(kLanes, of_group - first), n, to + i * n * kLanes);
       }
     });
   }
 
   void columns(const T* stored, std::size_t samples, std::size_t panel, std::size_t begin, std::size_t end, std::size_t num_runs, bool reversed,
                T* d) {
-    T* total = totals_ + panel * columns_ * kLaneCount;
-    std::fill(total + begin * kLaneCount, total + end * kLaneCount, T{0});
-    const T* x = lanewise_ ? x_ + panel * samples * layout_.plane() * kLaneCount : stored + panel / panels_of_group() * n_.channels * layout_.plane();
-    const T* g = g_ + panel * samples * layout_.positions() * kLaneCount;
+    T* total = totals_ + panel * columns_ * kLanes;
+    std::fill(total + begin * kLanes, total + end * kLanes, T{0});
+    const T* x = lanewise_ ? x_ + panel * samples * layout_.plane() * kLanes : stored + panel / panels_of_group() * n_.channels * layout_.plane();
+    const T* g = g_ + panel * samples * layout_.positions() * kLanes;
     for (std::size_t run = 0; run < num_runs;) {
       std::size_t rows = 0, stop = run;
       do rows += runs_[stop++].count;
       while (stop < num_runs && (rows < kChunkRows || !runs_[stop - 1].ends_block));
       kernels_.gradient({x, g, offsets_, runs_ + run, stop - run, total, lanewise_}, begin, end);
-      g += rows * kLaneCount;
+      g += rows * kLanes;
       run = stop;
     }
     const std::size_t taps = layout_.taps(), first = first_filter(panel), in_group = lanewise_ ? 0 : first % n_.filters,
                       group = lanewise_ ? 0 : first / n_.filters;
     for (std::size_t c = begin; c < end; ++c) {
       T* to = reversed && !lanewise_ ? d + ((group * n_.channels + c / taps) * n_.filters + in_group) * taps + c % taps : d + first * columns_ + c;
-      kernels_.add_total(total + c * kLaneCount, lanes(panel), reversed && !lanewise_ ? taps : columns_, to);
+      kernels_.add_total(total + c * kLanes, lanes(panel), reversed && !lanewise_ ? taps : columns_, to);
     }
   }
 
@@ -330,9 +329,9 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     WeightGradient<T> gradient(exec, layout, n);
-    for (std::size_t b = 0; b < n.samples; b += kSamplesOfBlock)
+    for (std::size_t b = 0; b < n.samples; b += kSampleBlock)
       gradient.add_block(static_cast<const T*>(x) + b * n.groups * n.channels * layout.input_plane(),
-                         static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(), std::min(kSamplesOfBlock, n.samples - b), reversed,
+                         static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(), std::min(kSampleBlock, n.samples - b), reversed,
                          static_cast<T*>(d), static_cast<T*>(d_bias));
   });
 }
@@ -342,19 +341,19 @@ void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t c
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     const ConvKernels<T>& kernels = exec.kernels.conv.of<T>();
-    const std::size_t most = std::min(samples, kSamplesOfBlock);
-    T* rows = exec.arena.take<T>(ceil_div(channels, kLaneCount) * most * positions * kLaneCount);
-    for_rows(exec, ceil_div(channels, kLaneCount), samples * positions * kLaneCount, [&](std::size_t panel) {
-      const std::size_t lanes = std::min(kLaneCount, channels - panel * kLaneCount);
-      T* to = rows + panel * most * positions * kLaneCount;
-      for (std::size_t first = 0; first < samples; first += kSamplesOfBlock) {
-        const std::size_t count = std::min(kSamplesOfBlock, samples - first);
+    const std::size_t most = std::min(samples, kSampleBlock);
+    T* rows = exec.arena.take<T>(ceil_div(channels, kLanes) * most * positions * kLanes);
+    for_rows(exec, ceil_div(channels, kLanes), samples * positions * kLanes, [&](std::size_t panel) {
+      const std::size_t lanes = std::min(kLanes, channels - panel * kLanes);
+      T* to = rows + panel * most * positions * kLanes;
+      for (std::size_t first = 0; first < samples; first += kSampleBlock) {
+        const std::size_t count = std::min(kSampleBlock, samples - first);
         for (std::size_t b = 0; b < count; ++b)
-          kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLaneCount) * positions, positions, lanes, positions,
-                             to + b * positions * kLaneCount);
-        alignas(64) std::array<T, kLaneCount> total;
+          kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLanes) * positions, positions, lanes, positions,
+                             to + b * positions * kLanes);
+        alignas(64) std::array<T, kLanes> total;
         kernels.sum_rows(to, count * positions, total.data());
-        kernels.add_total(total.data(), lanes, 1, static_cast<T*>(d) + panel * kLaneCount);
+        kernels.add_total(total.data(), lanes, 1, static_cast<T*>(d) + panel * kLanes);
       }
     });
   });

@@ -53,7 +53,7 @@ struct ConvTask {
 // Positions that follow each other in a stored plane and in the block's rows.
 struct ConvRun {
   std::size_t from, count;
-  bool ends_block;  // of 64
+  bool ends_block;  // of kChain
 };
 template <class T>
 struct ConvGradientTask {

@@ -179,14 +179,7 @@ void interleave(const T* planes, std::size_t stride, std::size_t n, std::size_t 
 
 template <class T>
 void sum_rows(const T* x, std::size_t rows, T* to) {
-  Lanes<T> total = zeros<T>();
-  for (std::size_t r = 0; r < rows;) {
-    const std::size_t stop = rows - r < 64 ? rows : r + 64;
-    Lanes<T> block = zeros<T>();
-    for (; r < stop; ++r) block = block + load(x + r * kLanes);
-    total = total + block;
-  }
-  store(to, total);
+  store(to, chain64<Lanes<T>>(0, rows, [&](std::size_t r) { return load(x + r * kLanes); }));
 }
 
 template <class T>
@@ -195,7 +188,15 @@ void add_total(const T* total, std::size_t n, std::size_t stride, T* to) {
 }
 
 template <class T>
-constexpr ConvKernels<T> kKernels = {kTile<T>, all_filters<T>, gather<T>, gradient<T>, interleave<T>, sum_rows<T>, add_total<T>};
+constexpr ConvKernels<T> kKernels = {
+    .tile = kTile<T>,
+    .tiles = all_filters<T>,
+    .gather = gather<T>,
+    .gradient = gradient<T>,
+    .interleave = interleave<T>,
+    .sum_rows = sum_rows<T>,
+    .add_total = add_total<T>,
+};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #include "ops/dropout/dropout.h"
 
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 
@@ -16,7 +16,7 @@ void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& s
         const auto words = stream.block(index / 4);
         for (std::size_t w = index % 4; w < 4 && i < n; ++w, ++i) {
           const bool stays = static_cast<double>(uniform_of(words[w])) >= rate;
-          to[i] = snap_one(from[i] * (stays ? T{1} : T{0}) / keep);
+          to[i] = snap(from[i] * (stays ? T{1} : T{0}) / keep);
         }
       }
     });

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "ops/mix/mix.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -36,7 +38,7 @@ void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, C
       if (plain) return;
       if (effect == Effect::Gate) return exec.kernels.elementwise.of<T>().scale(from, static_cast<double>(gates.row<T>(g)[0]), n, to);
       for (std::size_t i = 0; i < n; ++i)
-        to[i] = effect == Effect::Noise ? snap_one(from[i] + said[0] * noise_at<T>(stream, counted + first + i)) : said[1 + i % (m.cols - 1)];
+        to[i] = effect == Effect::Noise ? snap(from[i] + said[0] * noise_at<T>(stream, counted + first + i)) : said[1 + i % (m.cols - 1)];
     });
   });
 }
@@ -57,11 +59,11 @@ void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& 
       }
       const bool acts = said[0] > (effect == Effect::Noise ? T{0} : T{0.5});
       if (acts && effect == Effect::Noise)
-        back[0] = snap_one(chain64_sum<T>(n, [&](std::size_t i) { return from[i] * noise_at<T>(stream, counted + first + i); }));
+        back[0] = snap(chain64<T>(0, n, [&](std::size_t i) { return from[i] * noise_at<T>(stream, counted + first + i); }));
       if (acts && effect == Effect::Intervention) {
         const std::size_t period = m.cols - 1;
         for (std::size_t j = 0; j < period && j < n; ++j)
-          back[1 + j] = snap_one(chain64_sum<T>((n - j + period - 1) / period, [&](std::size_t i) { return from[j + i * period]; }));
+          back[1 + j] = snap(chain64<T>(0, (n - j + period - 1) / period, [&](std::size_t i) { return from[j + i * period]; }));
         std::fill_n(to, n, T{0});
       } else if (to != from) {
         std::copy_n(from, n, to);

@@ -75,8 +75,15 @@ void gated_backward_row(const ActivationFn& fn, const T* gate, const T* up, cons
 }
 
 template <class T>
-constexpr ElementwiseKernels<T> kKernels = {add_row<T>,   multiply_row<T>,      scale_row<T>, activate_row<T>, activate_backward_row<T>,
-                                            gated_row<T>, gated_backward_row<T>};
+constexpr ElementwiseKernels<T> kKernels = {
+    .add = add_row<T>,
+    .multiply = multiply_row<T>,
+    .scale = scale_row<T>,
+    .activate = activate_row<T>,
+    .activate_backward = activate_backward_row<T>,
+    .gated = gated_row<T>,
+    .gated_backward = gated_backward_row<T>,
+};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -14,8 +15,6 @@ template <class T>
 const GapKernels<T>& kernels(const Exec& exec) {
   return exec.kernels.gap.of<T>();
 }
-
-double snapped(double x) { return x < 0x1p-485 && x > -0x1p-485 ? 0 : x; }
 
 // f<T>(first, count) over pieces of the elements.
 template <class F>
@@ -128,9 +127,9 @@ void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const
             to[i] = t > 0 ? t : gap[i] != gap[i] ? gap[i] : T{0};
           }
           const double wanted = kernels<T>(exec).sum(to, run.width), given = kernels<T>(exec).sum(from, run.width);
-          const double factor = wanted > 0 ? snapped(given / wanted) : 0;
+          const double factor = wanted > 0 ? snap(given / wanted) : 0;
           for (std::size_t i = 0; i < run.width; ++i)
-            to[i] = wanted > 0 ? static_cast<T>(snapped(static_cast<double>(to[i]) * factor) - static_cast<double>(from[i])) : T{0};
+            to[i] = wanted > 0 ? static_cast<T>(snap(static_cast<double>(to[i]) * factor) - static_cast<double>(from[i])) : T{0};
           kernels<T>(exec).clamp(static_cast<T>(2), run.width, to);  // snaps
         }
     });
@@ -148,7 +147,7 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
       double s = 0;
       if (norm.deviation == nullptr) {
         const auto n = static_cast<double>(size);
-        const double mean = norm.centred ? snapped(kernels<T>(exec).sum(from, size) / n) : 0;
+        const double mean = norm.centred ? snap(kernels<T>(exec).sum(from, size) / n) : 0;
         s = square_root(kernels<T>(exec).squares(from, size, mean) / n + norm.eps);
       }
       for (std::size_t c = 0; c < width; ++c) {

@@ -45,12 +45,7 @@ void sign_row(const T* x, const T* e, std::size_t n, T* out) {
 template <class T>
 void size_columns(const T* w, std::size_t stride, std::size_t rows, std::size_t n, T* sums) {
   for_lanes(n, [&](std::size_t i, auto lanes) {
-    Lanes<T> total = zeros<T>();
-    for (std::size_t r = 0; r < rows;) {
-      Lanes<T> block = zeros<T>();
-      for (const std::size_t end = rows - r < 64 ? rows : r + 64; r < end; ++r) block = block + abs(lanes.load(w + r * stride + i));
-      total = total + block;
-    }
+    const Lanes<T> total = chain64<Lanes<T>>(0, rows, [&](std::size_t r) { return abs(lanes.load(w + r * stride + i)); });
     lanes.store(sums + i, snap(lanes.load(sums + i) + total));
   });
 }
@@ -77,51 +72,33 @@ void clamp_row(T limit, std::size_t n, T* d) {
   });
 }
 
-// Sixteen sums in f64: element i belongs to sum i mod 16.
-struct Sums {
-  double lanes[16] = {};
-  template <class F>
-  LOOM_INLINE void add(std::size_t n, F&& term) {
-    std::size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-      for (std::size_t j = 0; j < 16; ++j) lanes[j] += term(i + j);
-    for (std::size_t j = 0; i + j < n; ++j) lanes[j] += term(i + j);
-  }
-  LOOM_INLINE double total() const { return fold(load(lanes)); }
-};
-
 template <class T>
 double squares_of(const T* x, std::size_t n, double mean) {
-  Sums sums;
-  sums.add(n, [&](std::size_t i) {
+  return lanes16<double>(n, [&](std::size_t i) {
     const double d = snap(static_cast<double>(x[i]) - mean);
     return d * d;
   });
-  return sums.total();
 }
 
 template <class T>
 double sum_of(const T* x, std::size_t n) {
-  Sums sums;
-  sums.add(n, [&](std::size_t i) { return static_cast<double>(x[i]); });
-  return sums.total();
+  return lanes16<double>(n, [&](std::size_t i) { return static_cast<double>(x[i]); });
 }
 
 template <class T>
 double cosine_of(const T* e, const T* b, const T* y, std::size_t n) {
-  Sums dot, size_e, size_d;
   const auto gap = [&](std::size_t i) { return static_cast<double>(e[i]); };
   const auto away = [&](std::size_t i) { return snap(static_cast<double>(b[i]) - static_cast<double>(y[i])); };
-  dot.add(n, [&](std::size_t i) { return gap(i) * away(i); });
-  size_e.add(n, [&](std::size_t i) { return gap(i) * gap(i); });
-  size_d.add(n, [&](std::size_t i) { return away(i) * away(i); });
-  const double size = __builtin_sqrt(size_e.total()) * __builtin_sqrt(size_d.total());
-  return size > 0 ? dot.total() / size : 0;
+  const double dot = lanes16<double>(n, [&](std::size_t i) { return gap(i) * away(i); });
+  const double squares_e = lanes16<double>(n, [&](std::size_t i) { return gap(i) * gap(i); });
+  const double squares_d = lanes16<double>(n, [&](std::size_t i) { return away(i) * away(i); });
+  const double size = __builtin_sqrt(squares_e) * __builtin_sqrt(squares_d);
+  return size > 0 ? dot / size : 0;
 }
 
 template <class T>
 Agreement agreement_of(const T* a, const T* e, std::size_t n, double factor, double limit) {
-  Sums dot, size_a, size_t_, gap;
+  Lanes16<double> dot, squares_a, squares_t, gap;
   const auto target = [&](std::size_t i) {
     const double x = static_cast<double>(a[i]), t = x + factor * static_cast<double>(e[i]);
     return limit > 0 && t < -limit ? -limit : limit > 0 && t > limit ? limit : t;
@@ -133,19 +110,30 @@ Agreement agreement_of(const T* a, const T* e, std::size_t n, double factor, dou
     const std::size_t count = n - first < kPiece ? n - first : kPiece;
     for (std::size_t i = 0; i < count; ++i) value[i] = static_cast<double>(a[first + i]), wanted[i] = snap(target(first + i));
     dot.add(count, [&](std::size_t i) { return value[i] * wanted[i]; });
-    size_a.add(count, [&](std::size_t i) { return value[i] * value[i]; });
-    size_t_.add(count, [&](std::size_t i) { return wanted[i] * wanted[i]; });
+    squares_a.add(count, [&](std::size_t i) { return value[i] * value[i]; });
+    squares_t.add(count, [&](std::size_t i) { return wanted[i] * wanted[i]; });
     gap.add(count, [&](std::size_t i) {
       const double d = snap(wanted[i] - value[i]);
       return d * d;
     });
   }
-  return {dot.total(), size_a.total(), size_t_.total(), gap.total()};
+  return {dot.total(), squares_a.total(), squares_t.total(), gap.total()};
 }
 
 template <class T>
-constexpr GapKernels<T> kKernels = {ends_row<T>,  secant_row<T>, plain_row<T>, sign_row<T>,  size_columns<T>, close_row<T>,
-                                    clamp_row<T>, squares_of<T>, sum_of<T>,    cosine_of<T>, agreement_of<T>};
+constexpr GapKernels<T> kKernels = {
+    .ends = ends_row<T>,
+    .secant = secant_row<T>,
+    .plain = plain_row<T>,
+    .with_sign = sign_row<T>,
+    .sizes = size_columns<T>,
+    .close = close_row<T>,
+    .clamp = clamp_row<T>,
+    .squares = squares_of<T>,
+    .sum = sum_of<T>,
+    .cosine = cosine_of<T>,
+    .agreement = agreement_of<T>,
+};
 
 }  // namespace
 

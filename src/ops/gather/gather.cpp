@@ -3,8 +3,9 @@
 #include <cstring>
 
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 
@@ -53,7 +54,7 @@ void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, doubl
         if (ids[r] < 0 || static_cast<std::size_t>(ids[r]) < begin || static_cast<std::size_t>(ids[r]) >= end) continue;
         T* to = static_cast<T*>(dtable) + static_cast<std::size_t>(ids[r]) * dy.cols;
         const T* from = dy.row<T>(r);
-        for (std::size_t i = 0; i < dy.cols; ++i) to[i] = snap_one(to[i] + snap_one(from[i] * factor));
+        for (std::size_t i = 0; i < dy.cols; ++i) to[i] = snap(to[i] + snap(from[i] * factor));
       }
     });
   });

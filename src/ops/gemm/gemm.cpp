@@ -5,6 +5,7 @@
 #include "core/transpose.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -20,9 +21,9 @@ void lay_out(const T* from, std::size_t row_stride, std::size_t col_stride, std:
 // a with rows close enough to be read side by side: few columns of a transposed one stay in the cache, more are copied.
 template <class T>
 Operand rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k) {
-  if (a.col_stride == 1 || k <= 64) return a;
-  T* rows = exec.arena.take<T>(m * k);
   constexpr std::size_t kTile = 64;  // terms at a time: what lies together in a is read together
+  if (a.col_stride == 1 || k <= kTile) return a;
+  T* rows = exec.arena.take<T>(m * k);
   for_ranges(exec, (k + kTile - 1) / kTile, kTile * m, [&](std::size_t begin, std::size_t end) {
     const std::size_t first = begin * kTile, count = std::min(end * kTile, k) - first;
     lay_out(static_cast<const T*>(a.data) + first * a.col_stride, a.row_stride, a.col_stride, m, count, rows + first, k);
@@ -66,7 +67,7 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
 // So few rows, or so few terms, that packing b would cost more than it saves. Chains that end up added to c, longer than one block, are
 // left to panels: they have totals of their own.
 bool is_direct(const Operand& b, std::size_t m, std::size_t k, Into into, std::size_t block) {
-  const bool one_total = block == 0 ? into == Into::Store || k <= 64 : std::min(block, k) <= 64;
+  const bool one_total = block == 0 ? into == Into::Store || k <= kChain : std::min(block, k) <= kChain;
   return b.col_stride == 1 && (m <= 4 || k <= 4) && into != Into::Partial && one_total;
 }
 
@@ -74,7 +75,7 @@ template <class T>
 void direct_gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
   const std::size_t m = c.rows, n = c.cols;
   const DirectGemmTask<T> task{static_cast<const T*>(a.data), a.row_stride, a.col_stride, static_cast<const T*>(b.data), b.row_stride, n, k,
-                               block == 0 || block > 64 ? 64 : block, block != 0, c.as<T>(), into};
+                               block == 0 || block > kChain ? kChain : block, block != 0, c.as<T>(), into};
   constexpr std::size_t kColumns = 96;
   if (m <= 4)
     for_ranges(exec, (n + kColumns - 1) / kColumns, k * kColumns * m / 4 + 1, [&](std::size_t begin, std::size_t end) {

@@ -21,7 +21,7 @@ struct Operand {
 enum class Into : std::uint8_t {
   Store,    // c = snap(chain)
   Add,      // c = snap(c + chain), per block when one is given
-  Partial,  // c is a chain's running total: blocks of 64 are added to it as they come, nothing is snapped
+  Partial,  // c is a chain's running total: blocks of kChain are added to it as they come, nothing is snapped
 };
 
 // c [m, n] from a [m, k] and b [k, n]; `k` counts the reduced index.
@@ -60,7 +60,7 @@ struct DirectGemmTask {
   const T* b;
   std::size_t b_row;
   std::size_t n, k;
-  std::size_t block;     // at most 64 terms that are added to the total at a time
+  std::size_t block;     // at most kChain terms that are added to the total at a time
   bool snaps;            // the total is snapped after each
   T* c;
   Into into;

@@ -32,7 +32,7 @@ void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std:
   const auto begin_from = [&](bool zero) {
     for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero ? zeros<T>() : columns.load(c + r * task.n));
   };
-  if (task.into != Into::Partial && task.block <= 64) {  // every run is one block of its chain
+  if (task.into != Into::Partial && task.block <= kChain) {  // every run is one block of its chain
     begin_from(task.into == Into::Store);
     const std::size_t chunk = kChunk / task.block * task.block;
     for (std::size_t k = 0; k < task.k; k += chunk)
@@ -129,21 +129,19 @@ void column_sums(const T* x, std::size_t stride, std::size_t rows, std::size_t b
     Lanes<T> sum = lanes.load(c + i);
     for (std::size_t begin = 0; begin < rows; begin += block) {
       const std::size_t end = rows - begin < block ? rows : begin + block;
-      Lanes<T> total = zeros<T>();
-      for (std::size_t r = begin; r < end;) {
-        const std::size_t stop = end - r < 64 ? end : r + 64;
-        Lanes<T> part = zeros<T>();
-        for (; r < stop; ++r) part = part + lanes.load(x + r * stride + i);
-        total = total + part;
-      }
-      sum = snap(sum + total);
+      sum = snap(sum + chain64<Lanes<T>>(begin, end, [&](std::size_t r) { return lanes.load(x + r * stride + i); }));
     }
     lanes.store(c + i, sum);
   });
 }
 
 template <class T>
-constexpr GemmKernels<T> kKernels = {panels<T>, direct<T>, pack<T>, column_sums<T>};
+constexpr GemmKernels<T> kKernels = {
+    .panels = panels<T>,
+    .direct = direct<T>,
+    .pack = pack<T>,
+    .column_sums = column_sums<T>,
+};
 
 }  // namespace
 

@@ -9,21 +9,20 @@ namespace {
 
 // Row panels read x in one form, byte panels and narrower block panels in one for each group size.
 constexpr std::size_t kForms = 7;
-bool by_row(PanelKind kind) { return kind >= PanelKind::RowBytes; }
 std::size_t form_index(const PanelLayout& layout) {
-  if (by_row(layout.kind)) return 0;
+  if (traits(layout.kind).sums_rows()) return 0;
   const std::size_t group = layout.group_blocks() == 1 ? 0 : layout.group_blocks() == 2 ? 1 : 2;
-  return 1 + 2 * group + (layout.kind == PanelKind::BlockBytes ? 1 : 0);
+  return 1 + 2 * group + (traits(layout.kind).code_bits == 8 ? 1 : 0);
 }
 
 QuantizedRows quantize(const Exec& exec, ConstTensor x, const PanelLayout& layout, float floor) {
   QuantizedRows q;
   q.blocks = ceil_div(x.cols, kBlockCols);
-  if (by_row(layout.kind)) {
+  if (traits(layout.kind).sums_rows()) {
     q.scale_cols = 0, q.floor = floor;
   } else {
     q.scale_cols = layout.group_blocks() * kBlockCols;
-    if (exec.activations == Activations::int16) q.form = layout.kind == PanelKind::BlockBytes ? InputForm::Words : InputForm::Digits;
+    if (exec.activations == Activations::int16) q.form = traits(layout.kind).code_bits == 8 ? InputForm::Words : InputForm::Digits;
   }
   q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
   for_rows(exec, x.rows, x.cols, [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });

@@ -62,9 +62,10 @@ struct MatmulTask {
   float* y;
   const float* bias;
 };
+using PanelKernel = void (*)(const MatmulTask&, std::size_t begin, std::size_t end);
 struct MatmulKernels {
   // Panels [begin, end) of the weight for all rows of x, by PanelKind.
-  void (*panels[kNumPanelKinds])(const MatmulTask&, std::size_t begin, std::size_t end);
+  PanelKernel panels[kNumPanelKinds];
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);
 };

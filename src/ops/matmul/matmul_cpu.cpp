@@ -46,31 +46,25 @@ LOOM_INLINE void store_row(const MatmulTask& task, std::size_t p, std::size_t ro
   outputs - first >= kPanelRows ? store_sums(FullLanes{}, bias, total, y) : store_last(outputs - first, bias, total, y);
 }
 
-// One row of x against a panel, whose lines come from far away. Two blocks of 64 side by side: their sums are independent, and are
-// added in order.
+// One row of x against a panel, whose lines come from far away. Two blocks of the chain side by side: their sums are independent, and
+// are added in order.
 template <class Codec>
 F32x16 stream_panel(const std::byte* w, std::size_t cols, const float* x) {
-  constexpr std::size_t kBlockBytes = 64 * Codec::kColumnBytes;
+  constexpr std::size_t kBlockBytes = kChain * Codec::kColumnBytes;
   F32x16 total = zero();
   std::size_t c = 0;
-  for (; c + 128 <= cols; c += 128, w += kBlockBytes) {
+  for (; c + 2 * kChain <= cols; c += 2 * kChain, w += kBlockBytes) {
     F32x16 first = zero(), second = zero();
-    for (std::size_t i = c; i < c + 64; ++i, w += Codec::kColumnBytes) {
+    for (std::size_t i = c; i < c + kChain; ++i, w += Codec::kColumnBytes) {
       __builtin_prefetch(w + kAhead);
       __builtin_prefetch(w + kBlockBytes + kAhead);
       first = first + Codec::decode16(w) * splat(x[i]);
-      second = second + Codec::decode16(w + kBlockBytes) * splat(x[i + 64]);
+      second = second + Codec::decode16(w + kBlockBytes) * splat(x[i + kChain]);
     }
     total = total + first;
     total = total + second;
   }
-  while (c < cols) {
-    const std::size_t stop = cols - c < 64 ? cols : c + 64;
-    F32x16 block = zero();
-    for (; c < stop; ++c, w += Codec::kColumnBytes) block = block + Codec::decode16(w) * splat(x[c]);
-    total = total + block;
-  }
-  return total;
+  return chain64(c, cols, [&](std::size_t i) { return Codec::decode16(w + (i - c) * Codec::kColumnBytes) * splat(x[i]); }, total);
 }
 
 // Columns [begin, end) of a panel in f32: decoded into the buffer, or as they lie.
@@ -183,8 +177,6 @@ void fp4_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 
 // ---- panels that compute in f64: engine D-30, D-32 ----
 
-constexpr std::size_t kWideChunk = 64;  // one block of chain64
-
 template <class Code>
 void wide_panel(const MatmulTask& task, std::size_t p, double* buffer) {
   constexpr bool kIsFloat = std::is_floating_point_v<Code>;
@@ -192,8 +184,8 @@ void wide_panel(const MatmulTask& task, std::size_t p, double* buffer) {
   const double* zeros = task.weight->layout().has_zeros ? task.weight->wide_row_zeros() + p * kPanelRows : nullptr;
   for (std::size_t row = 0; row < task.rows; ++row) {
     double total[kLanes] = {};
-    for (std::size_t begin = 0; begin < task.cols; begin += kWideChunk) {
-      const std::size_t end = begin + kWideChunk < task.cols ? begin + kWideChunk : task.cols;
+    for (std::size_t begin = 0; begin < task.cols; begin += kChain) {  // a block, decoded first
+      const std::size_t end = begin + kChain < task.cols ? begin + kChain : task.cols;
       for (std::size_t i = 0; i < (end - begin) * kLanes; ++i) {
         Code code;
         __builtin_memcpy(&code, panel + (begin * kLanes + i) * sizeof(Code), sizeof(Code));
@@ -215,7 +207,7 @@ void wide_panel(const MatmulTask& task, std::size_t p, double* buffer) {
 
 template <class Signed, class Unsigned>
 void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  double buffer[kWideChunk * kLanes];
+  double buffer[kChain * kLanes];
   for (std::size_t p = first; p < last; ++p)
     task.weight->layout().is_signed ? wide_panel<Signed>(task, p, buffer) : wide_panel<Unsigned>(task, p, buffer);
 }
@@ -270,7 +262,7 @@ class Codes {
 
  private:
   using Bytes = std::conditional_t<Wide, WordSlice<Format::kSub>, ByteSlice<Format::kSub>>;
-  using Slice = std::conditional_t < Format::kBits<8, CodeSlice<Format::kBits>, Bytes>;
+  using Slice = std::conditional_t<(Format::kBits < 8), CodeSlice<Format::kBits>, Bytes>;
 
   static LOOM_INLINE const std::byte* at(const std::byte* block, std::size_t s, std::size_t slice) {
     return block + s * 256 + slice * kRegisterBytes;  // only bytes have sub-blocks
@@ -342,7 +334,7 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
         const Codes<Format, Wide> codes(block, s, slice);
         const Factors<Format> f(block + Format::kCodeBytes, s, slice);
         const QuantizedBlock* x = task.quantized->row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks) 
+        for (std::size_t t = 0; t < rows; ++t, x += blocks)
           total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), x->sum, offset, f, *x, s);
       }
   for (std::size_t t = 0; t < rows; ++t) {
@@ -555,7 +547,7 @@ float largest_of(const float* x, std::size_t n) {
   store(nan, bad);
   std::int32_t any = 0;
   for (const std::int32_t lane : nan) any |= lane;
-  return any != 0 ? __builtin_bit_cast(float, 0x7fc00000u) : max_lane(m);
+  return any != 0 ? __builtin_bit_cast(float, kQuietNan) : max_lane(m);
 }
 
 // q = clamp(rne(x * (top / largest)), -top, top). Rows that hold NaN or infinity give codes 0 and a scale that is not finite.
@@ -627,14 +619,40 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
   }
 }
 
+// Compilers warn of a kind that is missing here.
+constexpr PanelKernel kernel_of(PanelKind kind) {
+  switch (kind) {
+    case PanelKind::Float64: return wide_panels<double, double>;
+    case PanelKind::Float32: return float_panels<Float32Codec>;
+    case PanelKind::Float16: return float_panels<Float16Codec>;
+    case PanelKind::BFloat16: return float_panels<BFloat16Codec>;
+    case PanelKind::Fp8E4M3: return float_panels<Fp8E4M3Codec>;
+    case PanelKind::Fp8E5M2: return float_panels<Fp8E5M2Codec>;
+    case PanelKind::BlockFp4: return fp4_panels;
+    case PanelKind::Wide16: return wide_panels<std::int16_t, std::uint16_t>;
+    case PanelKind::Wide32: return wide_panels<std::int32_t, std::uint32_t>;
+    case PanelKind::Wide64: return wide_panels<std::int64_t, std::uint64_t>;
+    case PanelKind::BlockNibbles: return code_panels<4>;
+    case PanelKind::BlockCrumbs: return code_panels<2>;
+    case PanelKind::BlockBytes: return byte_panels;
+    case PanelKind::BlockBits: return group_panels<1>;
+    case PanelKind::RowBytes: return row_panels<8>;
+    case PanelKind::RowNibbles: return row_panels<4>;
+    case PanelKind::RowCrumbs: return row_panels<2>;
+    case PanelKind::RowBits: return row_panels<1>;
+  }
+  return nullptr;
+}
+
+constexpr MatmulKernels kernels() {
+  MatmulKernels table{.panels = {}, .quantize_row = quantize_row};
+  for (std::size_t i = 0; i < kNumPanelKinds; ++i) table.panels[i] = kernel_of(static_cast<PanelKind>(i));
+  return table;
+}
+
 }  // namespace
 
 extern const MatmulKernels matmul_kernels;
-const MatmulKernels matmul_kernels = {
-    {wide_panels<double, double>, float_panels<Float32Codec>, float_panels<Float16Codec>, float_panels<BFloat16Codec>, float_panels<Fp8E4M3Codec>,
-     float_panels<Fp8E5M2Codec>, fp4_panels, wide_panels<std::int16_t, std::uint16_t>, wide_panels<std::int32_t, std::uint32_t>,
-     wide_panels<std::int64_t, std::uint64_t>, code_panels<4>, code_panels<2>, byte_panels, group_panels<1>,
-     row_panels<8>, row_panels<4>, row_panels<2>, row_panels<1>},
-    quantize_row};
+constinit const MatmulKernels matmul_kernels = kernels();
 
 }  // namespace loom::inline LOOM_TARGET

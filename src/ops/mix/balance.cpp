@@ -1,6 +1,6 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/mix/mix.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -42,7 +42,7 @@ double gate_balance(const Exec& exec, const GateRule& rule, double weight, Const
     top_shares<T>(rule, z, shares);
     for (std::size_t i = 0; i < z.cols; ++i) {
       const double mean =
-          lanes16_sum<double>(p.rows, [&](std::size_t g) { return static_cast<double>(p.row<T>(g)[i]); }) / static_cast<double>(p.rows);
+          lanes16<double>(p.rows, [&](std::size_t g) { return static_cast<double>(p.row<T>(g)[i]); }) / static_cast<double>(p.rows);
       sum = sum + shares[i] * mean;
     }
   });
@@ -58,7 +58,7 @@ void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight
     if (!exec.rehearsal()) {
       top_shares<T>(rule, z, shares);
       for (std::size_t i = 0; i < z.cols; ++i)
-        static_cast<T*>(row)[i] = snap_one(static_cast<T>(weight * static_cast<double>(z.cols) * shares[i] / static_cast<double>(z.rows)));
+        static_cast<T*>(row)[i] = snap(static_cast<T>(weight * static_cast<double>(z.cols) * shares[i] / static_cast<double>(z.rows)));
     }
   });
   fill_zero(exec, q);

@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
+#include "ops/gemm/gemm.h"
 
 namespace loom {
 

@@ -63,19 +63,13 @@ void gate_backward_row(const GateRule& rule, const T* z, const T* p, const T* q,
   bool all = true;
   T kept_sum = 0;
   if (rule.given) {
-    Lanes<T> lanes = zeros<T>();
-    alignas(64) T part[kLanes] = {};
-    for (std::size_t i = 0; i < n; ++i) {
+    kept_sum = lanes16<T>(n, [&](std::size_t i) {
       const bool kept = is_kept(rule, z, n, i);
       all &= kept;
-      part[i % kLanes] = part[i % kLanes] + (kept ? z[i] : T{0});
-    }
-    lanes = load(part);
-    kept_sum = fold(lanes);
+      return kept ? z[i] : T{0};
+    });
   }
-  Lanes<T> products = zeros<T>();
-  for_lanes(n, [&](std::size_t i, auto lanes) { products = products + lanes.load(p + i) * lanes.load(q + i); });
-  const T mean = snap(fold(products));
+  const T mean = snap(lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(p + i) * lanes.load(q + i); }));
   for (std::size_t i = 0; i < n; ++i) {
     const T gap = snap(q[i] - mean);
     if (!rule.given) {
@@ -91,30 +85,25 @@ void gate_backward_row(const GateRule& rule, const T* z, const T* p, const T* q,
 template <class T>
 void mix_row(const T* p, const T* const* b, std::size_t n, std::size_t first, std::size_t count, T* y) {
   for_lanes(count, [&](std::size_t i, auto lanes) {
-    Lanes<T> total = zeros<T>();
-    for (std::size_t k = 0; k < n;) {
-      Lanes<T> block = zeros<T>();
-      for (const std::size_t end = k + 64 < n ? k + 64 : n; k < end; ++k)
-        if (p[k] != 0) block = block + splat(p[k]) * lanes.load(b[k] + first + i);
-      total = total + block;
-    }
-    lanes.store(y + first + i, snap(total));
+    Chain64<Lanes<T>> sum;
+    for (std::size_t k = 0; k < n; ++k)
+      if (p[k] != 0) sum.add(k, splat(p[k]) * lanes.load(b[k] + first + i));
+    lanes.store(y + first + i, snap(sum.total()));
   });
 }
 
 template <class T>
 T dot_row(const T* a, const T* b, std::size_t n) {
-  T total = 0;
-  for (std::size_t i = 0; i < n;) {
-    T block = 0;
-    for (const std::size_t end = i + 64 < n ? i + 64 : n; i < end; ++i) block = block + a[i] * b[i];
-    total = total + block;
-  }
-  return snap(total);
+  return snap(chain64<T>(0, n, [&](std::size_t i) { return a[i] * b[i]; }));
 }
 
 template <class T>
-constexpr MixKernels<T> kKernels = {gate_row<T>, gate_backward_row<T>, mix_row<T>, dot_row<T>};
+constexpr MixKernels<T> kKernels = {
+    .weights = gate_row<T>,
+    .weights_backward = gate_backward_row<T>,
+    .mix = mix_row<T>,
+    .dot = dot_row<T>,
+};
 
 }  // namespace
 

@@ -19,22 +19,20 @@ struct RowScale {
 
 template <class T>
 LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
-  Lanes<T> squares = zeros<T>();
-  for_lanes(cols, [&](std::size_t i, auto tail) {
+  const T squares = lanes16<T>(cols, [&](std::size_t i, auto tail) {
     const Lanes<T> v = tail.load(x + i);
-    squares = squares + v * v;
+    return v * v;
   });
-  return {0, root(fold(squares) / static_cast<T>(cols) + static_cast<T>(eps))};
+  return {0, root(squares / static_cast<T>(cols) + static_cast<T>(eps))};
 }
 
 template <class T>
 LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
   const auto n = static_cast<T>(cols);
-  Lanes<T> sum = zeros<T>();
+  Lanes<T> sum = zeros<T>(), squares = zeros<T>();  // by hand: through lanes16() a short row takes a fifteenth longer
   for_lanes(cols, [&](std::size_t i, auto tail) { sum = sum + tail.load(x + i); });
   const T mean = fold(sum) / n;
   const Lanes<T> means = splat(mean);
-  Lanes<T> squares = zeros<T>();
   for_lanes(cols, [&](std::size_t i, auto tail) {
     const Lanes<T> d = tail.keep(flush(tail.load(x + i) - means));
     squares = squares + d * d;
@@ -114,19 +112,6 @@ void offset_row(const T* x, double offset, std::size_t n, T* y) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) + o)); });
 }
 
-// chain64 of row(r) for r in [begin, end).
-template <class V, class F>
-LOOM_INLINE V chain64(std::size_t begin, std::size_t end, const V& none, F&& row) {
-  V total = none;
-  while (begin < end) {
-    const std::size_t stop = end - begin < 64 ? end : begin + 64;
-    V part = none;
-    for (; begin < stop; ++begin) part = part + row(begin);
-    total = total + part;
-  }
-  return total;
-}
-
 // What is summed and stored together: sixteen channels of one position each, one per lane...
 template <class T, class L>
 struct ChannelsOfRows {
@@ -138,7 +123,7 @@ struct ChannelsOfRows {
   // Of term(lanes, element) over samples [begin, end).
   template <class Term>
   LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
-    return chain64(begin, end, zeros<T>(), [&](std::size_t r) { return term(lanes, r * s.channels + channel); });
+    return chain64<Lanes<T>>(begin, end, [&](std::size_t r) { return term(lanes, r * s.channels + channel); });
   }
 };
 // ... or one channel with its planes of positions, the same value in every lane.
@@ -150,11 +135,9 @@ struct ChannelOfPlanes {
   LOOM_INLINE void put(T* p, const Lanes<T>& v) const { TailLanes{1}.store(p + channel, v); }
   template <class Term>
   LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
-    return splat(chain64(begin, end, T{0}, [&](std::size_t r) {
+    return splat(chain64<T>(begin, end, [&](std::size_t r) {
       const std::size_t plane = (r * s.channels + channel) * s.positions;
-      Lanes<T> partial = zeros<T>();
-      for_lanes(s.positions, [&](std::size_t i, auto lanes) { partial = partial + lanes.keep(term(lanes, plane + i)); });
-      return fold(partial);
+      return lanes16<T>(s.positions, [&](std::size_t i, auto lanes) { return lanes.keep(term(lanes, plane + i)); });
     }));
   }
 };
@@ -230,9 +213,19 @@ void batch_backward_rows(const T* dy, const T* xh, const T* gamma, const T* devi
 }
 
 template <class T>
-constexpr NormKernels<T> kKernels = {rms_norm_row<T>, layer_norm_row<T>,  backward_row<T, false>, backward_row<T, true>,
-                                     offset_row<T>,   channel_sums<T>,    channel_statistics<T>,  deviations<T>,
-                                     blend_row<T>,    batch_norm_rows<T>, batch_backward_rows<T>};
+constexpr NormKernels<T> kKernels = {
+    .rms_norm_row = rms_norm_row<T>,
+    .layer_norm_row = layer_norm_row<T>,
+    .rms_backward_row = backward_row<T, false>,
+    .layer_backward_row = backward_row<T, true>,
+    .offset = offset_row<T>,
+    .channel_sums = channel_sums<T>,
+    .channel_statistics = channel_statistics<T>,
+    .deviations = deviations<T>,
+    .blend = blend_row<T>,
+    .batch_norm = batch_norm_rows<T>,
+    .batch_backward = batch_backward_rows<T>,
+};
 
 }  // namespace
 

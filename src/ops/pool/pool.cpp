@@ -1,12 +1,11 @@
 #include "ops/pool/pool.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/checked.h"
-#include "dtypes/float16.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "simd/orders.h"
 
 namespace loom {
 
@@ -69,25 +68,20 @@ struct Covering {
 // The sum of value(output) over the windows that cover element i of a plane: chain64 over their mirrored taps.
 template <class T, class Value>
 T gathered(const PoolGeometry& g, const Axes& out, const std::array<Covering, 3>& c, Value value) {
-  T total = 0, block = 0;
-  std::size_t block_index = 0, tz = 0, ty = 0, tx = 0;
+  Chain64<T> sum;
+  std::size_t tz = 0, ty = 0, tx = 0;
   for (std::size_t oz = c[0].first; oz < c[0].last; ++oz) {
     if (!c[0].tap(g, 0, oz, tz)) continue;
     for (std::size_t oy = c[1].first; oy < c[1].last; ++oy) {
       if (!c[1].tap(g, 1, oy, ty)) continue;
       for (std::size_t ox = c[2].first; ox < c[2].last; ++ox) {
         if (!c[2].tap(g, 2, ox, tx)) continue;
-        const std::size_t tap = (tz * g.kernel[1] + ty) * g.kernel[2] + tx;
-        if (tap / 64 != block_index) total = total + block, block = 0, block_index = tap / 64;
-        block = block + value((oz * out[1] + oy) * out[2] + ox);
+        sum.add((tz * g.kernel[1] + ty) * g.kernel[2] + tx, value((oz * out[1] + oy) * out[2] + ox));
       }
     }
   }
-  return total + block;
+  return sum.total();
 }
-
-float snap_to(float v) { return snapped(v); }
-double snap_to(double v) { return v != v ? std::numeric_limits<double>::quiet_NaN() : (v < 0 ? -v : v) < 0x1p-485 ? 0.0 : v; }
 
 // dx[i] = gathered value(i, output) for every element of a plane.
 template <class T, class Value>
@@ -96,7 +90,7 @@ void gather_plane(const PoolGeometry& g, const Axes& out, T* dx, Value value) {
   for (std::size_t z = 0; z < g.in[0]; ++z)
     for (std::size_t y = 0; y < g.in[1]; ++y)
       for (std::size_t x = 0; x < g.in[2]; ++x, ++i)
-        dx[i] = snap_to(gathered<T>(g, out, {Covering(g, out, 0, z), Covering(g, out, 1, y), Covering(g, out, 2, x)},
+        dx[i] = snap(gathered<T>(g, out, {Covering(g, out, 0, z), Covering(g, out, 1, y), Covering(g, out, 2, x)},
                                     [&](std::size_t o) { return value(i, o); }));
 }
 
@@ -185,7 +179,7 @@ void scatter_plane(const PoolGeometry& g, const Axes& out, const T* x, const T* 
               if (winner == volume(g.in) ? v == v : v > largest) largest = v, winner = row + ix;
             }
           }
-        if (winner != volume(g.in)) dx[winner] = snap_to(*dy);
+        if (winner != volume(g.in)) dx[winner] = snap(*dy);
       }
 }
 
@@ -230,7 +224,7 @@ void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& 
     for_rows(exec, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
       const T* gradient = dy.as<T>() + plane * outputs;
       T* share = shares + plane * outputs;
-      for (std::size_t o = 0; o < outputs; ++o) share[o] = divides ? snap_to(gradient[o] / counts[o]) : gradient[o];
+      for (std::size_t o = 0; o < outputs; ++o) share[o] = divides ? snap(gradient[o] / counts[o]) : gradient[o];
       gather_plane(g, out, dx.as<T>() + plane * inputs, [&](std::size_t, std::size_t o) { return share[o]; });
     });
   });

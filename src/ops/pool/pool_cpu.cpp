@@ -68,7 +68,7 @@ void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps
     std::size_t block_index = 0;
     for_window_rows(g, plane, oz, oy, [&](std::size_t tap, const T* row) {
       for (std::size_t k = 0; k < g.kernel[2]; ++k, ++tap) {
-        if (tap / 64 != block_index) close_block(), block_index = tap / 64;
+        if (tap / kChain != block_index) close_block(), block_index = tap / kChain;
         join_tap(taps[k], g.stride[2], row, begin, end, block, [](const auto& a, const auto& b) { return a + b; });
       }
     });
@@ -79,7 +79,7 @@ void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps
 }
 
 template <class T>
-constexpr PoolKernels<T> kKernels = {max_row<T>, average_row<T>};
+constexpr PoolKernels<T> kKernels = {.max_row = max_row<T>, .average_row = average_row<T>};
 
 }  // namespace
 

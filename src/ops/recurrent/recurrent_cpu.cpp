@@ -237,11 +237,21 @@ void gap(const CellBackward& task, const GateSlopes& slopes, double carry, std::
 }
 
 template <class T>
-constexpr CellKernels<T> kKernels = {
-    {forward<T, CellKind::RnnTanh>, forward<T, CellKind::RnnRelu>, forward<T, CellKind::Lstm>, forward<T, CellKind::Gru>},
-    {backward<T, CellKind::RnnTanh>, backward<T, CellKind::RnnRelu>, backward<T, CellKind::Lstm>, backward<T, CellKind::Gru>},
-    {slopes<T, CellKind::RnnTanh>, slopes<T, CellKind::RnnRelu>, slopes<T, CellKind::Lstm>, slopes<T, CellKind::Gru>},
-    {gap<T, CellKind::RnnTanh>, gap<T, CellKind::RnnRelu>, gap<T, CellKind::Lstm>, gap<T, CellKind::Gru>}};
+constexpr CellKernels<T> kKernels = [] {
+  CellKernels<T> table{};
+  const auto add = [&]<CellKind kCell>() {
+    constexpr auto i = static_cast<std::size_t>(kCell);
+    table.forward[i] = forward<T, kCell>;
+    table.backward[i] = backward<T, kCell>;
+    table.slopes[i] = slopes<T, kCell>;
+    table.gap[i] = gap<T, kCell>;
+  };
+  add.template operator()<CellKind::RnnTanh>();
+  add.template operator()<CellKind::RnnRelu>();
+  add.template operator()<CellKind::Lstm>();
+  add.template operator()<CellKind::Gru>();
+  return table;
+}();
 
 }  // namespace
 

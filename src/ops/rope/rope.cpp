@@ -6,6 +6,7 @@
 #include "ops/all.h"
 #include "ops/for_rows.h"
 #include "simd/math64.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -36,10 +37,7 @@ double yarn_frequency(const RopeConfig& c, double f, std::size_t pair) {
   return f / c.factor * ramp + f * (1 - ramp);
 }
 
-float to_table(double v) {
-  const auto f = static_cast<float>(v);
-  return std::abs(f) < 0x1p-51f ? 0.0f : f;
-}
+float to_table(double v) { return snap(static_cast<float>(v)); }
 
 }  // namespace
 

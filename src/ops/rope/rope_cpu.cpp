@@ -39,6 +39,6 @@ void rotate(const float* cos_sin, std::size_t dim, bool interleaved, bool back, 
 }  // namespace
 
 extern const PerElement<RopeKernels> rope_kernels;
-const PerElement<RopeKernels> rope_kernels = {{rotate<float>}, {rotate<double>}};
+const PerElement<RopeKernels> rope_kernels = {{.rotate = rotate<float>}, {.rotate = rotate<double>}};
 
 }  // namespace loom::inline LOOM_TARGET

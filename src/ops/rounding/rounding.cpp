@@ -14,7 +14,7 @@ template <class F>
 void each(const Exec& exec, Tensor x, F&& f) {
   for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t n) {
     float* const v = x.as<float>() + at;
-    for (std::size_t i = 0; i < n; ++i) v[i] = snapped(f(v[i]));
+    for (std::size_t i = 0; i < n; ++i) v[i] = snap(f(v[i]));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 
 namespace loom {

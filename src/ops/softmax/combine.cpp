@@ -4,7 +4,8 @@
 
 #include "ops/all.h"
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "ops/softmax/softmax.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -17,7 +18,7 @@ void each_row(const Exec& exec, ConstTensor q, F&& f) {
 
 template <class T>
 void scaled(const T* x, T factor, std::size_t n, T* y) {
-  for (std::size_t i = 0; i < n; ++i) y[i] = snap_one(x[i] * factor);
+  for (std::size_t i = 0; i < n; ++i) y[i] = snap(x[i] * factor);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "core/philox.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {

@@ -24,21 +24,17 @@ void softmax_row(const T* x, T temperature, std::size_t n, T* p) {
   Lanes<T> largest = splat(-static_cast<T>(__builtin_huge_val()));
   for_lanes(n, [&](std::size_t i, auto lanes) { largest = max(or_lowest<T>(lanes, snap(lanes.load(x + i) / t)), largest); });
   const Lanes<T> top = splat(static_cast<T>(max_lane(largest)));
-  Lanes<T> sum = zeros<T>();
-  for_lanes(n, [&](std::size_t i, auto lanes) {
+  const Lanes<T> total = splat(lanes16<T>(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> e = lanes.keep(snap(exp(snap(snap(lanes.load(x + i) / t) - top))));
-    sum = sum + e;
     lanes.store(p + i, e);
-  });
-  const Lanes<T> total = splat(fold(sum));
+    return e;
+  }));
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(p + i, snap(lanes.load(p + i) / total)); });
 }
 
 template <class T>
 T dot(const T* a, const T* b, std::size_t n) {
-  Lanes<T> sum = zeros<T>();
-  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + lanes.load(a + i) * lanes.load(b + i); });
-  return snap(fold(sum));
+  return snap(lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(a + i) * lanes.load(b + i); }));
 }
 
 template <class T>
@@ -55,18 +51,18 @@ void gumbel_row(const T* x, const T* u, std::size_t n, T* y) {
 template <class T>
 void weighted_sum(const T* w, std::size_t terms, const T* rows, std::size_t n, T* y) {
   for_lanes(n, [&](std::size_t i, auto lanes) {
-    Lanes<T> total = zeros<T>();
-    for (std::size_t m = 0; m < terms;) {
-      Lanes<T> block = zeros<T>();
-      for (const std::size_t end = m + 64 < terms ? m + 64 : terms; m < end; ++m) block = block + splat(w[m]) * lanes.load(rows + m * n + i);
-      total = total + block;
-    }
-    lanes.store(y + i, snap(total));
+    lanes.store(y + i, snap(chain64<Lanes<T>>(0, terms, [&](std::size_t m) { return splat(w[m]) * lanes.load(rows + m * n + i); })));
   });
 }
 
 template <class T>
-constexpr SoftmaxKernels<T> kKernels = {softmax_row<T>, backward_row<T>, gumbel_row<T>, dot<T>, weighted_sum<T>};
+constexpr SoftmaxKernels<T> kKernels = {
+    .softmax_row = softmax_row<T>,
+    .backward_row = backward_row<T>,
+    .gumbel_row = gumbel_row<T>,
+    .dot = dot<T>,
+    .weighted_sum = weighted_sum<T>,
+};
 
 }  // namespace
 

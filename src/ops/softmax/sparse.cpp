@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 #include "ops/softmax/softmax.h"
 #include "simd/math64.h"
 
@@ -17,12 +17,12 @@ bool shifted(const T* x, T temperature, T factor, std::size_t n, T* to) {
   T largest = -std::numeric_limits<T>::infinity();
   bool usable = true;
   for (std::size_t i = 0; i < n; ++i) {
-    to[i] = snap_one(x[i] / temperature);
+    to[i] = snap(x[i] / temperature);
     usable &= to[i] == to[i];
     largest = to[i] > largest ? to[i] : largest;
   }
   if (!usable || largest - largest != 0) return false;
-  for (std::size_t i = 0; i < n; ++i) to[i] = snap_one(snap_one(to[i] - largest) * factor);
+  for (std::size_t i = 0; i < n; ++i) to[i] = snap(snap(to[i] - largest) * factor);
   return true;
 }
 
@@ -31,7 +31,7 @@ T threshold_of_sparsemax(const T* sorted, std::size_t n) {
   T sum = 0, tau = 0;
   for (std::size_t i = 0; i < n; ++i) {
     sum = sum + sorted[i];
-    const T candidate = snap_one(snap_one(sum - 1) / static_cast<T>(i + 1));
+    const T candidate = snap(snap(sum - 1) / static_cast<T>(i + 1));
     if (!(sorted[i] > candidate)) break;
     tau = candidate;
   }
@@ -45,8 +45,8 @@ T threshold_of_entmax15(const T* sorted, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     sum = sum + sorted[i], squares = squares + sorted[i] * sorted[i];
     const auto count = static_cast<T>(i + 1);
-    const T mean = snap_one(sum / count);
-    const T rest = snap_one((1 - (squares - count * snap_one(mean * mean))) / count);
+    const T mean = snap(sum / count);
+    const T rest = snap((1 - (squares - count * snap(mean * mean))) / count);
     const T candidate = mean - std::sqrt(rest > 0 ? rest : T{0});  // correctly rounded everywhere
     if (!(sorted[i] >= candidate)) break;
     tau = candidate;
@@ -58,8 +58,8 @@ T threshold_of_entmax15(const T* sorted, std::size_t n) {
 void bisect(const double* z, double alpha, std::size_t n, double* p) {
   const double power = 1 / (alpha - 1);
   const auto fill = [&](double tau) {
-    for (std::size_t i = 0; i < n; ++i) p[i] = z[i] > tau ? snap_one(pow64(z[i] - tau, power)) : 0.0;
-    return lanes16_sum<double>(n, [&](std::size_t i) { return p[i]; });
+    for (std::size_t i = 0; i < n; ++i) p[i] = z[i] > tau ? snap(pow64(z[i] - tau, power)) : 0.0;
+    return lanes16<double>(n, [&](std::size_t i) { return p[i]; });
   };
   double low = -1, high = 0;
   for (int step = 0; step < 50; ++step) {
@@ -67,7 +67,7 @@ void bisect(const double* z, double alpha, std::size_t n, double* p) {
     (fill(tau) >= 1 ? low : high) = tau;
   }
   const double total = fill(low);
-  for (std::size_t i = 0; i < n; ++i) p[i] = snap_one(p[i] / total);
+  for (std::size_t i = 0; i < n; ++i) p[i] = snap(p[i] / total);
 }
 
 template <class T>
@@ -88,7 +88,7 @@ void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p) {
       std::copy(to, to + n, sorted);
       std::sort(sorted, sorted + n, [](T a, T b) { return a > b; });  // values only: ties have no order
       const T tau = threshold_of_sparsemax(sorted, n);
-      for (std::size_t i = 0; i < n; ++i) to[i] = to[i] > tau ? snap_one(to[i] - tau) : T{0};
+      for (std::size_t i = 0; i < n; ++i) to[i] = to[i] > tau ? snap(to[i] - tau) : T{0};
     });
   });
 }
@@ -99,10 +99,10 @@ void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double 
       const T *probability = p.row<T>(r), *g = dy.row<T>(r);
       std::size_t support = 0;
       for (std::size_t i = 0; i < p.cols; ++i) support += probability[i] > 0;
-      const T sum = lanes16_sum<T>(p.cols, [&](std::size_t i) { return probability[i] > 0 ? g[i] : T{0}; });
-      const T mean = snap_one(sum / static_cast<T>(support));
+      const T sum = lanes16<T>(p.cols, [&](std::size_t i) { return probability[i] > 0 ? g[i] : T{0}; });
+      const T mean = snap(sum / static_cast<T>(support));
       for (std::size_t i = 0; i < p.cols; ++i)
-        dx.row<T>(r)[i] = probability[i] > 0 ? snap_one(snap_one(g[i] - mean) / static_cast<T>(temperature)) : T{0};
+        dx.row<T>(r)[i] = probability[i] > 0 ? snap(snap(g[i] - mean) / static_cast<T>(temperature)) : T{0};
     });
   });
 }
@@ -123,15 +123,15 @@ void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, T
         std::sort(sorted, sorted + n, [](T a, T b) { return a > b; });
         const T tau = threshold_of_entmax15(sorted, n);
         for (std::size_t i = 0; i < n; ++i) {
-          const T root = to[i] > tau ? snap_one(to[i] - tau) : T{0};
-          to[i] = snap_one(root * root);
+          const T root = to[i] > tau ? snap(to[i] - tau) : T{0};
+          to[i] = snap(root * root);
         }
         return;
       }
       double *z = wide + 2 * r * n, *probability = z + n;
       for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<double>(to[i]);
       bisect(z, alpha, n, probability);
-      for (std::size_t i = 0; i < n; ++i) to[i] = snap_one(static_cast<T>(probability[i]));
+      for (std::size_t i = 0; i < n; ++i) to[i] = snap(static_cast<T>(probability[i]));
     });
   });
 }
@@ -146,11 +146,11 @@ void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double tem
       T* const s = scratch.row<T>(r);
       for (std::size_t i = 0; i < n; ++i) {
         const T v = probability[i];
-        s[i] = !(v > 0) ? T{0} : alpha == 1.5 ? std::sqrt(v) : snap_one(static_cast<T>(pow64(static_cast<double>(v), 2 - alpha)));
+        s[i] = !(v > 0) ? T{0} : alpha == 1.5 ? std::sqrt(v) : snap(static_cast<T>(pow64(static_cast<double>(v), 2 - alpha)));
       }
-      const T total = lanes16_sum<T>(n, [&](std::size_t i) { return s[i]; });
-      const T mean = snap_one(snap_one(lanes16_sum<T>(n, [&](std::size_t i) { return s[i] * g[i]; })) / total);
-      for (std::size_t i = 0; i < n; ++i) dx.row<T>(r)[i] = snap_one(snap_one(s[i] * snap_one(g[i] - mean)) / static_cast<T>(temperature));
+      const T total = lanes16<T>(n, [&](std::size_t i) { return s[i]; });
+      const T mean = snap(snap(lanes16<T>(n, [&](std::size_t i) { return s[i] * g[i]; })) / total);
+      for (std::size_t i = 0; i < n; ++i) dx.row<T>(r)[i] = snap(snap(s[i] * snap(g[i] - mean)) / static_cast<T>(temperature));
     });
   });
 }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 
@@ -14,9 +14,9 @@ TensorStats tensor_statistics(const Exec& exec, ConstTensor x) {
     const T* v = x.as<T>();
     const auto at = [&](std::size_t i) { return static_cast<double>(v[i]); };
     s.total = static_cast<double>(n);
-    s.avg = snap_one(lanes16_sum<double>(n, at) / s.total);
-    const double variance = lanes16_sum<double>(n, [&](std::size_t i) { return (at(i) - s.avg) * (at(i) - s.avg); }) / s.total;
-    s.std = snap_one(std::sqrt(variance));
+    s.avg = snap(lanes16<double>(n, at) / s.total);
+    const double variance = lanes16<double>(n, [&](std::size_t i) { return (at(i) - s.avg) * (at(i) - s.avg); }) / s.total;
+    s.std = snap(std::sqrt(variance));
     s.max = s.min = at(0);
     for (std::size_t i = 0; i < n; ++i) {
       if (!(s.max >= at(i)) && at(i) == at(i)) s.max = at(i);

@@ -86,6 +86,6 @@ void update(const UpdateRule& rule, const UpdateRun<T>& run) {
 }  // namespace
 
 extern const PerElement<UpdateKernels> update_kernels;
-const PerElement<UpdateKernels> update_kernels = {{update<float>}, {update<double>}};
+const PerElement<UpdateKernels> update_kernels = {{.update = update<float>}, {.update = update<double>}};
 
 }  // namespace loom::inline LOOM_TARGET

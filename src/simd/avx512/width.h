@@ -1,6 +1,0 @@
-#pragma once
-#include <cstddef>
-
-namespace loom::inline LOOM_TARGET {
-inline constexpr std::size_t kRegisterBytes = 64;
-}
