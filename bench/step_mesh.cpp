@@ -76,7 +76,7 @@ class Layers {
     const Exec exec{*pool_, *kernels_, arena_, nullptr, Activations::int16};
     std::size_t i = 0;
     for (const StepCell& cell : network_->step_cells()) {
-      arena_.rewind(0);
+      arena_.clear();
       run_forward(*cell.operation, Run(exec), {x_[i].data(), cell.input}, {y_[i].data(), cell.output});
       ++i;
     }

@@ -78,7 +78,7 @@ class Backprop {
   }
   Result<void> step(const ConstView& y, const Loss& loss, const TweenTarget& target, double rate) {
     std::vector<float> gradient(y.shape.elements());
-    arena.rewind(0);
+    arena.clear();
     const Exec exec = session->exec_with(arena);
     const View dy{gradient.data(), y.shape, y.element};
     LOOM_TRY([[maybe_unused]] const LossValue value, loss.evaluate(exec, {.output = y, .target = target.values, .classes = target.classes, .gradient = dy}));

@@ -5,7 +5,7 @@ usage: draw_same_bits.py            writes the picture
        draw_same_bits.py --check    1 if the picture is not what would be written; the tests run this
 
 The digest is the SHA-256 of tests/determinism/hashes.tsv, which `loom verify` prints; the numbers count its lines; the widths of registers are those
-of src/simd/*/width.h. Which machines it was computed on stands in docs/numerics.md, "Why these two".
+of src/simd/targets.inc. Which machines it was computed on stands in docs/numerics.md, "Why these two".
 """
 import hashlib
 import os
@@ -15,7 +15,7 @@ import sys
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 TABLE, PICTURE = "tests/determinism/hashes.tsv", "docs/same_bits.svg"
 LANES, FLOAT = 16, 4  # a vector of the source, bytes of an element
-# folder of src/simd, what the processor is, where it was run
+# target of src/simd/targets.inc, what the processor is, where it was run
 WAYS = [("scalar", "x86-64, scalar", "AMD and Intel"), ("sse4", "x86-64, SSE4", "AMD Zen 3"), ("avx2", "x86-64, AVX2", "AMD and Intel"),
         ("avx512", "x86-64, AVX-512", "Intel Xeon"), ("neon", "Arm, NEON", "AArch64 in qemu"), ("wasm128", "WebAssembly SIMD", "wasm32 in node")]
 WIDTH, HEIGHT, TOP, ROW = 1000, 436, 92, 52
@@ -23,8 +23,8 @@ WIDTH, HEIGHT, TOP, ROW = 1000, 436, 92, 52
 
 def lanes_of_register(target):
     """How many of the sixteen lanes one register holds."""
-    with open(os.path.join(ROOT, f"src/simd/{target}/width.h"), encoding="utf-8") as file:
-        return max(1, int(re.search(r"kRegisterBytes = (\d+)", file.read())[1]) // FLOAT)
+    with open(os.path.join(ROOT, "src/simd/targets.inc"), encoding="utf-8") as file:
+        return max(1, int(re.search(rf"LOOM_SIMD_TARGET\({target}, \w+, (\d+),", file.read())[1]) // FLOAT)
 
 
 def text(x, y, words, kind="", anchor="start"):

@@ -2,6 +2,7 @@
 // What an op needs to run: the kernels of one target, the threads, and scratch memory that was planned beforehand. Ops allocate
 // nothing; what only values can show (an id outside the table, a cancel) they leave in `status`.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -101,46 +102,79 @@ struct View {
 };
 
 // Memory handed out front to back and taken back all at once. A measuring arena has none: it hands out addresses that nobody may
-// read, and tells how far they went. So a pass is planned by rehearsing it (Exec::rehearsal).
+// read, and tells how far they went. So a pass is planned by rehearsing it (Exec::rehearsal). Tensors and scratch of kernels come from
+// take(); what only the host reads and writes (lists of views, tables of offsets) from note(), so that take() may hand out memory of a
+// device that the host cannot touch.
 class Arena {
  public:
-  static Result<Arena> create(std::size_t bytes) {
+  struct Mark {
+    std::size_t tensors = 0, notes = 0;
+    std::size_t bytes() const { return tensors + notes; }
+    // Room for either of two, not for both at once.
+    Mark max(const Mark& other) const { return {std::max(tensors, other.tensors), std::max(notes, other.notes)}; }
+    Mark plus(std::size_t more) const { return {tensors + more, notes}; }
+  };
+
+  // As much of either as `bytes` says: memory that nobody writes is not resident.
+  static Result<Arena> create(std::size_t bytes) { return create(Mark{bytes, bytes}); }
+  static Result<Arena> create(const Mark& bytes) {
     Arena a;
-    LOOM_TRY(a.memory_, Buffer::create(bytes));
-    a.base_ = a.memory_.data();
-    a.size_ = a.memory_.size();
+    LOOM_TRY_VOID(a.tensors_.reserve(bytes.tensors));
+    LOOM_TRY_VOID(a.notes_.reserve(bytes.notes));
     return a;
   }
   static Arena measuring() {
     Arena a;
-    a.base_ = reinterpret_cast<std::byte*>(std::uintptr_t{64});
-    a.size_ = ~std::size_t{0} / 2 - 128;
+    a.tensors_.measure(), a.notes_.measure();
     a.measures_ = true;
     return a;
   }
 
   template <class T>
   T* take(std::size_t count) {
-    const std::size_t begin = (used_ + 63) / 64 * 64;
-    LOOM_ASSERT(begin <= size_ && count <= (size_ - begin) / sizeof(T));
-    used_ = begin + count * sizeof(T);
-    peak_ = used_ > peak_ ? used_ : peak_;
-    return reinterpret_cast<T*>(base_ + begin);
+    return tensors_.take<T>(count);
+  }
+  template <class T>
+  T* note(std::size_t count) {
+    return notes_.take<T>(count);
   }
   Tensor tensor(std::size_t rows, std::size_t cols, Element element = Element::f32) {
     return {take<std::byte>(rows * cols * bytes_of(element)), rows, cols, element};
   }
   View view(const Shape& shape, Element element) { return {take<std::byte>(shape.elements() * bytes_of(element)), shape, element}; }
-  std::size_t used() const { return used_; }
-  void rewind(std::size_t used) { used_ = used; }
-  std::size_t size() const { return size_; }
+  Mark mark() const { return {tensors_.used, notes_.used}; }
+  void rewind(const Mark& mark) { tensors_.used = mark.tensors, notes_.used = mark.notes; }
+  void clear() { rewind({}); }
+  Mark peak() const { return {tensors_.peak, notes_.peak}; }
+  std::size_t size() const { return tensors_.size + notes_.size; }
+  bool holds(const Mark& needed) const { return needed.tensors <= tensors_.size && needed.notes <= notes_.size; }
   bool measures() const { return measures_; }
-  std::size_t peak() const { return peak_; }
 
  private:
-  Buffer memory_;
-  std::byte* base_ = nullptr;
-  std::size_t size_ = 0, used_ = 0, peak_ = 0;
+  struct Stack {
+    Buffer memory;
+    std::byte* base = nullptr;
+    std::size_t size = 0, used = 0, peak = 0;
+
+    Result<void> reserve(std::size_t bytes) {
+      LOOM_TRY(memory, Buffer::create(bytes));
+      base = memory.data(), size = memory.size();
+      return {};
+    }
+    void measure() {
+      base = reinterpret_cast<std::byte*>(std::uintptr_t{64});
+      size = ~std::size_t{0} / 2 - 128;
+    }
+    template <class T>
+    T* take(std::size_t count) {
+      const std::size_t begin = (used + 63) / 64 * 64;
+      LOOM_ASSERT(begin <= size && count <= (size - begin) / sizeof(T));
+      used = begin + count * sizeof(T);
+      peak = used > peak ? used : peak;
+      return reinterpret_cast<T*>(base + begin);
+    }
+  };
+  Stack tensors_, notes_;
   bool measures_ = false;
 };
 
@@ -168,16 +202,16 @@ struct Exec {
 // Gives back on scope exit what was taken from the arena inside, unless it is kept for a backward pass.
 class ArenaScope {
  public:
-  explicit ArenaScope(Arena& arena, bool keep = false) : arena_(arena), used_(arena.used()), keep_(keep) {}
+  explicit ArenaScope(Arena& arena, bool keep = false) : arena_(arena), mark_(arena.mark()), keep_(keep) {}
   ~ArenaScope() {
-    if (!keep_) arena_.rewind(used_);
+    if (!keep_) arena_.rewind(mark_);
   }
   ArenaScope(const ArenaScope&) = delete;
   ArenaScope& operator=(const ArenaScope&) = delete;
 
  private:
   Arena& arena_;
-  std::size_t used_;
+  Arena::Mark mark_;
   bool keep_;
 };
 

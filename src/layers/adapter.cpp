@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ops/elementwise/elementwise.h"
-#include "ops/for_rows.h"
 #include "ops/gather/gather.h"
 #include "ops/gemm/gemm.h"
 
@@ -152,13 +151,7 @@ namespace {
 template <class T>
 Tensor rows_of_b(const Exec& exec, const Adapter& adapter, std::span<const std::int32_t> ids, double factor) {
   const Tensor h = exec.arena.tensor(ids.size(), rank_of(adapter), element_of<T>);
-  const T* const b = adapter.b.values<T>(exec);
-  for_rows(exec, h.rows, h.cols, [&](std::size_t r) {
-    if (ids[r] == kNoRow)
-      std::fill_n(h.row<T>(r), h.cols, T{0});
-    else
-      std::copy_n(b + static_cast<std::size_t>(ids[r]) * h.cols, h.cols, h.row<T>(r));
-  });
+  take_rows(exec, {adapter.b.values<T>(exec), adapter.b.shape()[0], h.cols, h.element}, ids, h);
   scale(exec, h, factor, h);
   return h;
 }

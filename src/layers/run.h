@@ -143,6 +143,11 @@ struct Run : Call {
   T* take(std::size_t count) const {
     return exec.arena.take<T>(count);
   }
+  // Memory for what only the host reads and writes.
+  template <class T>
+  T* note(std::size_t count) const {
+    return exec.arena.note<T>(count);
+  }
   // The call ends with this error, unless another came first.
   void fail(Error error) const {
     if (!exec.status) exec.status = std::move(error);

@@ -109,7 +109,7 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
 Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits) {
   const FpEnvironment environment;
   const Network& net = model_->network;
-  arena_.rewind(0);
+  arena_.clear();
   positions_.clear();
   caches_of_call_.clear();
   std::size_t last = 0;

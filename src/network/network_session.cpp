@@ -97,7 +97,7 @@ Result<void> NetworkSession::adopt() {
 }
 
 ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
-  arena_.rewind(0);
+  arena_.clear();
   tape_.clear();
   statistics_.clear();
   gate_loss_ = 0;
@@ -147,7 +147,7 @@ ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
   }
   call_.tape = keeping.tape, call_.watch = keeping.watch;
   for (std::byte*& gradient : segment_gradients_) gradient = arena_.take<std::byte>(widest * bytes_of(element()));
-  segment_mark_ = arena_.used();
+  segment_mark_ = arena_.mark();
   if (exec.status) return x;
   return network_->forward({exec, call_}, segment_inputs_.back(), segments_.back(), network_->num_cells());
 }
@@ -199,10 +199,10 @@ Result<void> NetworkSession::plan(const Shape& input) {
     }
   }
   tape_.clear();
-  if (arena_.peak() > options_.max_bytes) {
+  if (arena_.peak().bytes() > options_.max_bytes) {
     input_.reset();
     return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed", input.text(),
-                static_cast<double>(arena_.peak()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
+                static_cast<double>(arena_.peak().bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
   }
   auto arena = Arena::create(arena_.peak());
   auto states = allocate_states();

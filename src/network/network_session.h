@@ -136,7 +136,7 @@ class NetworkSession {
   std::vector<std::size_t> segments_;      // first cells; empty: all at once
   std::vector<ConstView> segment_inputs_;
   std::array<std::byte*, 2> segment_gradients_{};
-  std::size_t segment_mark_ = 0;
+  Arena::Mark segment_mark_;
   Gradients gradients_;
   Statistics statistics_;
   std::vector<ConstView> cells_;  // outputs that links and skips want

@@ -47,16 +47,16 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
   const Way way{&gradients, rules};
-  std::size_t peak = 0;
+  Arena::Mark peak;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const StepCell& cell = cells_[i].cell;
     if (!cell.starts) continue;
-    peak = std::max(peak, cells_[i].input_bytes + 2 * Buffer::kAlignment);
+    peak = peak.max({cells_[i].input_bytes + 2 * Buffer::kAlignment, 0});
     if (cell.operation == nullptr) continue;
     if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done) return at(network_->place_text(i), std::move(done).error());
   }
-  peak += Buffer::kAlignment;
-  if (arenas_[0].size() < peak) {
+  peak = peak.plus(Buffer::kAlignment);
+  if (!arenas_[0].holds(peak)) {
     LOOM_TRY(arenas_[0], Arena::create(peak));
   }
   if (d_known_.empty()) LOOM_TRY_VOID(allocate_way());
@@ -184,7 +184,7 @@ void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std
   const std::uint32_t consumers = d_count_[back % 2 * cells_.size() + i];
   if (way.tween != nullptr && consumers > 1) scale(exec, dy, 1 / static_cast<double>(consumers), dy);  // engine W-31
   if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, way);
-  exec.arena.rewind(0);
+  exec.arena.clear();
   tape_.clear();
   const ConstView x{slot + plan.captured, plan.cell.input, element()};
   run.watch = way.carrier;

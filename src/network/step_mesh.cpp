@@ -128,7 +128,7 @@ Result<void> StepMesh::plan_states() {
 Result<void> StepMesh::rehearse() {
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
-  std::size_t alone = 0, together = 0, backward = 0;
+  Arena::Mark alone, together, backward;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
     auto done = rehearse_cell(cells_[i], *alone_, sources, alone);
@@ -137,9 +137,9 @@ Result<void> StepMesh::rehearse() {
     if (done && options_.backward) done = rehearse_cell(cells_[i], *pool_, sources, backward, &way);
     if (!done) return at(network_->place_text(i), std::move(done).error());
   }
-  for (const Plan& plan : cells_) alone = std::max(alone, plan.input_bytes), backward = std::max(backward, plan.input_bytes + 2 * Buffer::kAlignment);
+  for (const Plan& plan : cells_) alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
   for (int w = 0; w < pool_->threads(); ++w) {
-    LOOM_TRY(Arena arena, Arena::create((w == 0 ? std::max({alone, together, backward}) : alone) + Buffer::kAlignment));
+    LOOM_TRY(Arena arena, Arena::create((w == 0 ? alone.max(together).max(backward) : alone).plus(Buffer::kAlignment)));
     arenas_.push_back(std::move(arena));
   }
   for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {
@@ -162,7 +162,7 @@ std::vector<ConstView> StepMesh::rehearsal_sources() const {
 }
 
 // With a way back behind it, the products of its weights included: their operands are packed.
-Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, std::size_t& peak, const Way* back) {
+Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak, const Way* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
   for (const bool training : {false, true}) {
@@ -178,7 +178,7 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
     if (back != nullptr) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
     tape_.clear();
     if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
-    peak = std::max(peak, arena.peak());
+    peak = peak.max(arena.peak());
   }
   return {};
 }
@@ -334,7 +334,7 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   const bool has_source = i == 0 ? s.port_ != StepState::Port::Absent : s.present_[i - 1] != 0;
   const bool has_link = cell.link != StepCell::kNone && s.present_[cell.link] != 0;
   if (!(cell.feed == Merge::Replace ? has_link : has_source)) return;  // it waits, and keeps what it has
-  exec.arena.rewind(0);
+  exec.arena.clear();
   std::byte* const captured = capture ? s.slot((s.newest_ + 1) % s.ticks_.size()) + plan.captured : nullptr;
   ConstView x{has_link ? s.value(cell.link, s.half_[cell.link]) : nullptr, cell.input, element()};
   if (cell.feed != Merge::Replace) x = {i == 0 ? s.port() : s.value(i - 1, s.half_[i - 1]), cell.source, element()};

@@ -121,7 +121,7 @@ class StepMesh {
   Result<void> plan_skips();
   Result<void> plan_states();
   Result<void> rehearse();
-  Result<void> rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, std::size_t& peak, const Way* back = nullptr);
+  Result<void> rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak, const Way* back = nullptr);
   std::vector<ConstView> rehearsal_sources() const;
   Result<void> allocate_gradients();
   Result<void> allocate_way();

@@ -249,10 +249,10 @@ Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_
   if (!(worker.output == y.shape)) {
     worker.arena = Arena::measuring();
     LOOM_TRY_VOID(loss_.evaluate(worker.exec(), call));
-    LOOM_TRY(worker.arena, Arena::create(std::max<std::size_t>(worker.arena.peak(), 64)));
+    LOOM_TRY(worker.arena, Arena::create(worker.arena.peak().plus(64)));
     worker.output = y.shape;
   }
-  worker.arena.rewind(0);
+  worker.arena.clear();
   const Exec now = worker.exec();
   LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
   if (state_.loss_scale != 1) scale(now, dy, state_.loss_scale, dy);
@@ -535,7 +535,7 @@ Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
   Arena scratch = Arena::measuring();
   const Exec rehearsal{session().pool(), session().kernels(), scratch};
   LOOM_TRY_VOID(loss_.evaluate(rehearsal, call));
-  LOOM_TRY(Arena memory, Arena::create(std::max<std::size_t>(scratch.peak(), 64)));
+  LOOM_TRY(Arena memory, Arena::create(scratch.peak().plus(64)));
   const Exec now{session().pool(), session().kernels(), memory};
   LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
   return Evaluation{y, loss};

@@ -36,8 +36,9 @@ Result<void> Runner::plan(const Shape& input) {
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, network_->settings.activations};
   network_->forward(run_on(exec), nothing, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);
-  if (measuring.peak() > arena_.size()) {
-    LOOM_TRY(arena_, Arena::create(std::max(measuring.peak(), 2 * arena_.size())));
+  const Arena::Mark needed = measuring.peak();
+  if (!arena_.holds(needed)) {
+    LOOM_TRY(arena_, Arena::create({2 * needed.tensors, 2 * needed.notes}));
   }
   planned_ = input, is_planned_ = true;
   return {};
@@ -51,7 +52,7 @@ Result<ConstView> Runner::forward(const ConstView& x) {
   if (!is_planned_ || !(planned_ == x.shape)) {
     LOOM_TRY_VOID(plan(x.shape));
   }
-  arena_.rewind(0);
+  arena_.clear();
   const Exec exec{*pool_, *kernels_, arena_, nullptr, network_->settings.quantized_inputs};
   const ConstView y = network_->forward(run_on(exec), x, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);

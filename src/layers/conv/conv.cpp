@@ -234,7 +234,7 @@ void Conv::close_input(const Run& run, const TweenRules& rules, const Plan& plan
   const std::size_t inputs = x.shape.elements() / n.samples;
   signed_gap(run, w, w, w);
   const Tensor ones = run.tensor(1, outputs, x.element), sums = run.tensor(1, inputs, x.element);
-  with_element(x.element, [&]<class T>() { for_elements(run, outputs, [&](std::size_t at, std::size_t count) { std::fill_n(ones.as<T>() + at, count, T{1}); }); });
+  fill(run, ones, 1);
   convolve(run, plan.reversed, {1, n.groups, n.filters, n.channels}, ones.data, w.data, nullptr, sums.data, x.element);
   close_targets(run, rules, sums.data, {x.data, n.samples, inputs, x.element}, {d.data, n.samples, inputs, x.element});
 }

@@ -40,8 +40,7 @@ const void* InstanceNorm::gains(const Run& run, Element element) const {
   return with_element(element, [&]<class T>() -> const void* {
     if (config_.affine) return gamma_.values<T>(run);
     const Tensor ones = run.tensor(1, config_.input_height, element);
-    fill_zero(run, ones);
-    offset_gains(run, ones.data, 1, config_.input_height, element, ones.data);
+    fill(run, ones, 1);
     return ones.data;
   });
 }

@@ -6,7 +6,6 @@
 #include "layers/tween.h"
 #include "ops/attention/sequence_attention.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/for_rows.h"
 #include "ops/norm/norm.h"
 
 namespace loom {
@@ -26,9 +25,7 @@ void Mha::target_of_values(const Run& run, const TweenRules& rules, const Attent
   const View dq = run.view(kept.q.shape, d_o.element), dk = run.view(kept.k.shape, d_o.element);
   const View ones = run.view(d_o.shape, d_o.element), reads = run.view(kept.v.shape, d_o.element);
   sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, d_o, dq, dk, dv);
-  with_element(d_o.element, [&]<class T>() {
-    for_elements(run, ones.shape.elements(), [&](std::size_t at, std::size_t n) { std::fill_n(ones.as<T>() + at, n, T{1}); });
-  });
+  fill(run, ones, 1);
   sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, ones, dq, dk, reads);
   const std::size_t all = kept.v.shape.elements();
   close_gap(run, reads.data, rules.weight_threshold, true, {}, {dv.data, 1, all, d_o.element});

@@ -272,7 +272,7 @@ void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, co
 // Which branches take part, and how the gate's output is read.
 GateRule Parallel::rule(const Exec& exec) const {
   GateRule rule{config_.gate_temperature, config_.top_k, gate_->last_operation().kind_row().gives_distribution};
-  auto* enabled = exec.arena.take<std::uint8_t>(branches_.size());
+  auto* enabled = exec.arena.note<std::uint8_t>(branches_.size());
   for (std::size_t i = 0; i < branches_.size() && !exec.rehearsal(); ++i) enabled[i] = is_enabled(i) ? 1 : 0;
   rule.enabled = enabled;
   return rule;
@@ -291,7 +291,7 @@ void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) co
   const Tensor p = run.tensor(logits.rows, n, x.element);
   gate_weights(run, rule(run), logits, p);
   if (config_.gate_aux_weight > 0 && run.gate_loss != nullptr) *run.gate_loss += run.share * gate_balance(run, rule(run), config_.gate_aux_weight, logits);
-  const void** outputs = run.take<const void*>(n);
+  const void** outputs = run.note<const void*>(n);
   for (std::size_t i = 0; i < n && !run.exec.status; ++i) {
     const View out{is_enabled(i) ? run.view(y.shape, y.element).data : nullptr, y.shape, y.element};
     if (is_enabled(i)) run_forward(*branches_[i], run, x, out);

@@ -33,7 +33,7 @@ Result<Shape> PositionEmbedding::output_shape(const Shape& input) const {
 void PositionEmbedding::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena());
   const std::size_t rows = x.shape.rows(), length = x.shape[x.shape.rank() - 2];
-  const std::span<std::int32_t> ids(run.take<std::int32_t>(rows), rows);
+  const std::span<std::int32_t> ids(run.note<std::int32_t>(rows), rows);
   for_elements(run, rows, [&](std::size_t at, std::size_t n) {
     for (std::size_t r = at; r < at + n; ++r) {
       const std::size_t position = run.inputs.positions.empty() ? r % length : run.inputs.positions[r];
@@ -51,7 +51,7 @@ void PositionEmbedding::backward(const Run& run, const ConstView& dy, const View
   if (is_adapted(table_)) {
     const ArenaScope scope(run.arena());
     const std::size_t rows = dy.shape.rows(), length = dy.shape[dy.shape.rank() - 2];
-    const std::span<std::int32_t> ids(run.take<std::int32_t>(rows), rows);
+    const std::span<std::int32_t> ids(run.note<std::int32_t>(rows), rows);
     for_elements(run, rows, [&](std::size_t at, std::size_t n) {
       for (std::size_t r = at; r < at + n; ++r) ids[r] = static_cast<std::int32_t>(r % length);
     });

@@ -3,7 +3,7 @@
 #include "layers/adapter.h"
 #include "layers/recurrent/recurrent.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 
 namespace loom {
 
@@ -38,7 +38,7 @@ PackedOperand Recurrent::begin_steps(const Run& run, const ConstView& dy, CellBa
     if (config_.return_sequence)
       task.dy = from, task.dy_stride = stride;
     else
-      for_rows(run, batch, units, [&](std::size_t b) { std::copy_n(from + b * stride, units, task.dh.row<T>(b)); });
+      move_slices(run, {batch, units}, dy, {direction * units, stride}, task.dh, {0, units});
     std::array<Operand, kMaxGates> weights;
     for (std::size_t g = 0; g < gates; ++g) weights[g] = {adapted_values<T>(run, gate(direction, g).weight_hh), units, 1};
     return pack(run, {weights.data(), gates}, units, units, dy.element);

@@ -2,7 +2,7 @@
 
 #include "layers/recurrent/recurrent.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 
 namespace loom {
 namespace {
@@ -14,10 +14,7 @@ const void* values_of(const Exec& exec, const Weight& bias, Element element) {
 
 // h into its columns of y [B, D * H].
 void store_last(const Exec& exec, ConstTensor h, const View& y, std::size_t first_col) {
-  const std::size_t stride = y.shape.cols();
-  with_element(h.element, [&]<class T>() {
-    for_rows(exec, h.rows, h.cols, [&](std::size_t b) { std::copy_n(h.row<T>(b), h.cols, y.as<T>() + b * stride + first_col); });
-  });
+  move_slices(exec, {h.rows, h.cols}, h, {0, h.cols}, y, {first_col, y.shape.cols()});
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
   for (std::size_t i = 0; i < children_.size(); ++i) left += !children_[i]->common.is_disabled, skips |= skip_of(i).has_value();
   if (left == 0) copy(run, x, y);
   // The input of every child, where a later one adds it.
-  ConstView* const inputs = skips ? run.take<ConstView>(children_.size()) : nullptr;
+  ConstView* const inputs = skips ? run.note<ConstView>(children_.size()) : nullptr;
   for (std::size_t i = 0; i < children_.size(); ++i) {
     const LayerPtr& child = children_[i];
     if (skips && !run.rehearsal()) new (inputs + i) ConstView(current);
@@ -118,7 +118,7 @@ void Sequential::take_back(const Run& run, const ConstView& dy, const View& dx, 
   for (std::size_t i = 0; i < n; ++i)
     if (const auto source = skip_of(i)) lowest_source = std::min(lowest_source, *source);
   const bool direct = !residual_ && lowest_source > first;
-  View* const skipped = lowest_source < n ? run.take<View>(n) : nullptr;  // dy of every residual child
+  View* const skipped = lowest_source < n ? run.note<View>(n) : nullptr;  // dy of every residual child
   ConstView gradient = dy;
   for (std::size_t i = n; i-- > 0 && !run.exec.status;) {
     if (skip_of(i)) {

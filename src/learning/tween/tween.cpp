@@ -188,7 +188,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   if (arena_.size() < scratch) {
     LOOM_TRY(arena_, Arena::create(scratch));
   }
-  arena_.rewind(0);
+  arena_.clear();
   const View gap{gap_memory_.data(), output_.shape, output_.element};
   const Exec exec = work();
   LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};

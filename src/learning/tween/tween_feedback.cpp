@@ -104,7 +104,7 @@ Result<void> TweenFeedback::train(const Exec& threads, std::uint32_t step) {
 Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen& seen, std::uint32_t step) {
   const Layer& layer = *map.layer;
   const auto run = [&](const Exec& exec, std::size_t k) {
-    exec.arena.rewind(0);
+    exec.arena.clear();
     Tape theirs, ours;
     Run sums(exec), model(exec);
     sums.tape = &theirs, model.tape = &ours, model.gradients = &map.gradients;

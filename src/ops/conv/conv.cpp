@@ -32,9 +32,9 @@ class Convolution {
     together_ = std::max<std::size_t>(1, kernels_.tile / std::min(n.filters, kernels_.tile));
     // Few filters: a tile is gathered for too few of them to pay, so tiles keep to one row, the last of each reaching back.
     by_row_ = layout.width() >= kLanes && (layout.width() % kLanes == 0 || n.filters <= kernels_.tile);
-    offsets_ = exec.arena.take<std::size_t>(k_);
-    gathered_ = exec.arena.take<std::size_t>(k_);
-    ends_ = exec.arena.take<std::size_t>(k_);
+    offsets_ = exec.arena.note<std::size_t>(k_);
+    gathered_ = exec.arena.note<std::size_t>(k_);
+    ends_ = exec.arena.note<std::size_t>(k_);
     buffer_elements_ = together_ * k_ * kLanes;
     buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
     exec.run(1, [&](std::size_t) {
@@ -156,7 +156,7 @@ void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSize
     if (positions == 0) continue;
     const PatchLayout phase = layout.phase(i);
     const std::size_t k = n.channels * phase.taps();
-    auto* columns = exec.arena.take<std::size_t>(k);
+    auto* columns = exec.arena.note<std::size_t>(k);
     T* kept = exec.arena.take<T>(filters * k);
     T* sums = exec.arena.take<T>(n.samples * filters * positions);
     exec.run(1, [&](std::size_t) { phase.write_columns(n.channels, columns); });
@@ -208,8 +208,8 @@ class WeightGradient {
     // Panels of sixteen filters of a group; of a depthwise convolution of sixteen groups.
     panels_ = lanewise_ ? ceil_div(n.groups, kLanes) : n.groups * ceil_div(n.filters, kLanes);
     const std::size_t most = std::min(n.samples, kSampleBlock), rows = most * layout.positions();
-    offsets_ = exec.arena.take<std::size_t>(columns_);
-    runs_ = exec.arena.take<ConvRun>(most * layout.rows() + rows / kChain + 1);
+    offsets_ = exec.arena.note<std::size_t>(columns_);
+    runs_ = exec.arena.note<ConvRun>(most * layout.rows() + rows / kChain + 1);
     g_ = exec.arena.take<T>(panels_ * rows * kLanes);
     stored_ = exec.arena.take<T>(layout.in_place() ? 0 : most * planes_ * layout.plane());
     x_ = exec.arena.take<T>(lanewise_ ? panels_ * most * layout.plane() * kLanes : 0);

@@ -90,6 +90,10 @@ void fill_zero(const Exec& exec, Tensor y) {
   each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memset(y.as<T>() + at, 0, n * sizeof(T)); });
 }
 
+void fill(const Exec& exec, Tensor y, double value) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.fill(static_cast<T>(value), n, y.as<T>() + at); });
+}
+
 void copy(const Exec& exec, ConstTensor x, Tensor y) {
   each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memcpy(y.as<T>() + at, x.as<T>() + at, n * sizeof(T)); });
 }

@@ -62,6 +62,7 @@ void scale(const Exec& exec, ConstTensor x, double factor, Tensor y);
 // y[r] = x[r] + row, row [cols]; y may be x.
 void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y);
 void fill_zero(const Exec& exec, Tensor y);
+void fill(const Exec& exec, Tensor y, double value);  // rounded once to the element
 void copy(const Exec& exec, ConstTensor x, Tensor y);
 // y = activation(x); y may be x.
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y);
@@ -77,6 +78,7 @@ struct ElementwiseKernels {
   void (*add)(const T* a, const T* b, std::size_t n, T* y);
   void (*multiply)(const T* a, const T* b, std::size_t n, T* y);
   void (*scale)(const T* x, double factor, std::size_t n, T* y);
+  void (*fill)(T value, std::size_t n, T* y);
   void (*activate)(const ActivationFn& fn, const T* x, std::size_t n, T* y);
   void (*activate_backward)(const ActivationFn& fn, const T* x, const T* dy, std::size_t n, T* dx);
   void (*gated)(const ActivationFn& fn, const T* gate, const T* up, std::size_t n, T* y);

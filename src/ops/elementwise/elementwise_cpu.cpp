@@ -20,6 +20,12 @@ void scale_row(const T* x, double factor, std::size_t n, T* y) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) * f)); });
 }
 
+template <class T>
+void fill_row(T value, std::size_t n, T* y) {
+  const Lanes<T> v = splat(value);
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, v); });
+}
+
 // to[i] = f(i, lanes) of sixteen elements each, the last ones padded: f is compiled once, which matters for twenty-one activations.
 template <class T, class F>
 LOOM_INLINE void each_vector(std::size_t n, T* to, F&& f) {
@@ -79,6 +85,7 @@ constexpr ElementwiseKernels<T> kKernels = {
     .add = add_row<T>,
     .multiply = multiply_row<T>,
     .scale = scale_row<T>,
+    .fill = fill_row<T>,
     .activate = activate_row<T>,
     .activate_backward = activate_backward_row<T>,
     .gated = gated_row<T>,

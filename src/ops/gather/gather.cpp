@@ -29,6 +29,18 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
   });
 }
 
+void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y) {
+  LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols);
+  with_element(y.element, [&]<class T>() {
+    for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
+      if (ids[r] < 0)
+        std::memset(y.row<T>(r), 0, y.cols * sizeof(T));
+      else
+        std::memcpy(y.row<T>(r), table.row<T>(static_cast<std::size_t>(ids[r])), y.cols * sizeof(T));
+    });
+  });
+}
+
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids) {
   if (exec.rehearsal()) return;
   with_element(x.element, [&]<class T>() {

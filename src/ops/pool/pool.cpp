@@ -96,7 +96,7 @@ void gather_plane(const PoolGeometry& g, const Axes& out, T* dx, Value value) {
 
 // Taps of the innermost axis.
 const PoolTap* taps_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
-  PoolTap* taps = exec.arena.take<PoolTap>(g.kernel[2]);
+  PoolTap* taps = exec.arena.note<PoolTap>(g.kernel[2]);
   for_ranges(exec, 1, 1, [&](std::size_t, std::size_t) {
     for (std::size_t k = 0; k < g.kernel[2]; ++k) {
       // The first output whose position passes the padding, and the first that passes the input.
@@ -111,7 +111,7 @@ const PoolTap* taps_of(const Exec& exec, const PoolGeometry& g, const Axes& out)
 // What each output's average is divided by: the positions inside the input, or inside the padded input.
 template <class T>
 const T* counts_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
-  T* counts = exec.arena.take<T>(volume(out));
+  T* counts = exec.arena.note<T>(volume(out));
   const auto inside = [&](std::size_t axis, std::size_t o) {
     const std::size_t p = g.padding[axis], low = g.count_include_pad ? 0 : p, high = g.in[axis] + (g.count_include_pad ? 2 : 1) * p;
     const std::size_t begin = o * g.stride[axis], end = begin + g.kernel[axis];  // averages have no dilation

@@ -203,7 +203,7 @@ void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, st
 
 void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first, Tensor patches) {
   const ArenaScope scope(exec.arena);
-  auto* offsets = exec.arena.take<std::size_t>(patches.cols);
+  auto* offsets = exec.arena.note<std::size_t>(patches.cols);
   exec.run(1, [&](std::size_t) { layout.write_offsets(channels, offsets); });
   with_element(patches.element, [&]<class T>() {
     for_ranges(exec, patches.rows, patches.cols, [&](std::size_t begin, std::size_t end) {
