@@ -9,6 +9,8 @@
 
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/gather/gather.h"
 #include "simd/normal.h"
 
 namespace loom {
@@ -444,9 +446,16 @@ const T* Weight::values(const Exec& exec) const {
     if (w.dtype() == DType::float64 && !w.master64_.empty()) return w.master64_.data();
     if (w.active_ != nullptr && !w.active_->decoded64.empty()) return w.active_->decoded64.data();
   }
-  T* to = exec.arena.template take<T>(w.elements());
-  const std::size_t row = w.role_ == WeightRole::Matrix ? w.cols() : w.elements();
-  exec.run(w.elements() / row, [&](std::size_t r) { w.decode_to(r * row, row, to + r * row); });
+  T* const to = exec.arena.template take<T>(w.elements());
+  if (exec.rehearsal()) return to;
+  if (w.role_ != WeightRole::Matrix) {
+    const bool wide = !w.active_->decoded64.empty();
+    const void* const from = wide ? static_cast<const void*>(w.active_->decoded64.data()) : w.active_->decoded.data();
+    convert(exec, {from, 1, w.elements(), wide ? Element::f64 : Element::f32}, {to, 1, w.elements(), element_of<T>});
+    return to;
+  }
+  const std::size_t part_rows = w.rows() / w.parts_, cols = w.cols();
+  for (std::size_t p = 0; p < w.parts_; ++p) decode_matrix(exec, *w.active_->parts[p], {to + p * part_rows * cols, part_rows, cols, element_of<T>});
   return to;
 }
 template const float* Weight::values<float>(const Exec&) const;

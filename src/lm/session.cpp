@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "ops/all.h"
+#include "ops/gather/gather.h"
 
 namespace loom {
 namespace {
@@ -140,7 +141,9 @@ Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const 
     const ArenaScope scope(arena_);
     const std::size_t rows = std::min(kHeadRows, want.size() - begin);
     const Tensor wanted = arena_.tensor(rows, hidden.cols);
-    exec.run(rows, [&](std::size_t i) { std::memcpy(wanted.row(i), hidden.row(want[begin + i]), hidden.cols * sizeof(float)); });
+    const std::span<std::int32_t> wanted_rows(arena_.note<std::int32_t>(rows), rows);
+    for (std::size_t i = 0; i < rows && !exec.rehearsal(); ++i) wanted_rows[i] = static_cast<std::int32_t>(want[begin + i]);
+    take_rows(exec, hidden, wanted_rows, wanted);
     const ConstTensor out = net.forward(run, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
     if (exec.status) return tl::make_unexpected(*exec.status);
     exec.run(1, [&](std::size_t) { std::memcpy(logits + begin * out.cols, out.data, rows * out.cols * sizeof(float)); });

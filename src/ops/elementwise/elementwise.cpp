@@ -98,6 +98,16 @@ void copy(const Exec& exec, ConstTensor x, Tensor y) {
   each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memcpy(y.as<T>() + at, x.as<T>() + at, n * sizeof(T)); });
 }
 
+void convert(const Exec& exec, ConstTensor x, Tensor y) {
+  if (x.element == y.element) return copy(exec, x, y);
+  with_element(y.element, [&]<class T>() {
+    using From = std::conditional_t<sizeof(T) == 8, float, double>;
+    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) {
+      for (std::size_t i = at; i < at + n; ++i) y.as<T>()[i] = static_cast<T>(x.as<From>()[i]);
+    });
+  });
+}
+
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.activate(fn, x.as<T>() + at, n, y.as<T>() + at); });
 }

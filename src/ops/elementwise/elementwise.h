@@ -64,6 +64,7 @@ void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y);
 void fill_zero(const Exec& exec, Tensor y);
 void fill(const Exec& exec, Tensor y, double value);  // rounded once to the element
 void copy(const Exec& exec, ConstTensor x, Tensor y);
+void convert(const Exec& exec, ConstTensor x, Tensor y);  // between element types: f64 is rounded once
 // y = activation(x); y may be x.
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y);
 // dx = dy * activation'(x); dx may be dy.

@@ -41,6 +41,11 @@ void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t
   });
 }
 
+void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
+  LOOM_ASSERT(y.rows == matrix.rows() && y.cols == matrix.cols());
+  with_element(y.element, [&]<class T>() { for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<T>(r)); }); });
+}
+
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids) {
   if (exec.rehearsal()) return;
   with_element(x.element, [&]<class T>() {

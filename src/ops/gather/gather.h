@@ -21,6 +21,9 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
 // The same of a table in the arena or of plain values, y[r] = table[ids[r]], 0 for kNoRow; every id is a row.
 void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y);
 
+// The whole matrix as y: its exact decoded values.
+void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y);
+
 // Integral values of x as ids, kNoRow (with Zero) or IndexOutOfRange in exec.status for those that are no row of the table.
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids);
 
