@@ -25,6 +25,7 @@ import layers_spatial
 FAMILIES = {
     "dense": layers_dense.dense_cases,
     "norms": layers_dense.norm_cases,
+    "instancenorm": layers_dense.instancenorm_cases,
     "conv": layers_spatial.conv_cases,
     "pool": layers_spatial.pool_cases,
     "rnn": layers_recurrent.rnn_cases,
