@@ -15,6 +15,7 @@
 #include "ops/pool/pool.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/rope/rope.h"
+#include "ops/scan/scan.h"
 #include "ops/softmax/softmax.h"
 #include "ops/update/update.h"
 
@@ -36,6 +37,7 @@ struct KernelTable {
   PerElement<MixKernels> mix;
   PerElement<ConvKernels> conv;
   PerElement<UpdateKernels> update;
+  PerElement<ScanKernels> scan;
 };
 
 // The table of a target from usable_isas(); Unsupported for another.

@@ -17,11 +17,12 @@ extern const PerElement<CellKernels> cell_kernels;
 extern const PerElement<MixKernels> mix_kernels;
 extern const PerElement<ConvKernels> conv_kernels;
 extern const PerElement<UpdateKernels> update_kernels;
+extern const PerElement<ScanKernels> scan_kernels;
 
 const KernelTable& kernel_table() {
   static const KernelTable table = {matmul_kernels,      norm_kernels, rope_kernels, attention_kernels, sequence_attention_kernels,
                                     elementwise_kernels, gemm_kernels, gap_kernels, pool_kernels, softmax_kernels, kmeans_kernels,
-                                    cell_kernels,        mix_kernels,  conv_kernels, update_kernels};
+                                    cell_kernels,        mix_kernels,  conv_kernels, update_kernels, scan_kernels};
   return table;
 }
 

@@ -19,6 +19,7 @@ import layers_dense
 import layers_feed
 import layers_mha
 import layers_recurrent
+import layers_scan
 import layers_softmax
 import layers_spatial
 
@@ -31,6 +32,7 @@ FAMILIES = {
     "rnn": layers_recurrent.rnn_cases,
     "lstm": layers_recurrent.lstm_cases,
     "gru": layers_recurrent.gru_cases,
+    "s6": layers_scan.s6_cases,
     "swiglu": layers_feed.swiglu_cases,
     "embedding": layers_feed.embedding_cases,
     "mha": layers_mha.mha_cases,
