@@ -13,13 +13,13 @@ struct SoftmaxConfig {
   std::size_t input_height = 0, output_height = 0;  // 0: as they come
   double temperature = 1;                           // 0 is 1
   std::size_t rows = 0, cols = 0;                   // grid; 0 is what the other leaves
-  std::vector<std::size_t> hierarchy_levels;
+  std::vector<std::size_t> hierarchy_levels{};
   enum class Hierarchy : std::uint8_t { Leaf, Tree } hierarchy = Hierarchy::Leaf;
   double entmax_alpha = 1.5;                        // 0 is 1.5
   enum class Entmax : std::uint8_t { Exact, Blend } entmax = Entmax::Exact;
-  std::vector<bool> mask;
+  std::vector<bool> mask{};
   bool gumbel_noise = true, gumbel_hard = false;
-  std::vector<std::size_t> adaptive_cutoffs;
+  std::vector<std::size_t> adaptive_cutoffs{};
   std::size_t mixture_count = 0;
 };
 
