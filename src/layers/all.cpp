@@ -25,6 +25,7 @@
 #include "layers/reshape/reshape.h"
 #include "layers/residual/residual.h"
 #include "layers/rmsnorm/rmsnorm.h"
+#include "layers/s6/s6.h"
 #include "layers/sequential/sequential.h"
 #include "layers/softmax/softmax.h"
 #include "layers/swiglu/swiglu.h"
@@ -66,6 +67,7 @@ constexpr const LayerKind* kKinds[] = {
     &PositionEmbedding::kKind,
     &Permute::kKind,
     &InstanceNorm::kKind,
+    &S6::kKind,
 };
 
 }  // namespace

@@ -94,6 +94,12 @@ Result<void> Weight::initialise(const WeightInit& init, std::uint64_t seed, std:
       case Rule::Uniform: v = (2.0 * static_cast<double>(stream.uniform(i)) - 1.0) * half_width; break;
       case Rule::He:
       case Rule::Normal: v = normal(stream, i) * deviation; break;
+      case Rule::LogCount: v = log64(static_cast<double>(1 + i % cols())); break;
+      case Rule::InverseSoftplus: {
+        const double low = log64(1e-3), y = exp64(low + static_cast<double>(stream.uniform(i)) * (log64(1e-1) - low));
+        v = y + log64(0.0 - expm1_64(0.0 - y));
+        break;
+      }
     }
     values[i] = static_cast<float>(v);
   }
@@ -281,7 +287,7 @@ Result<void> Weight::inject(MatrixPtr matrix) {
     active_->parts.push_back(std::move(matrix));
   } else {
     active_->decoded.resize(elements());
-    matrix->decode_row(0, active_->decoded.data());
+    for (std::size_t r = 0; r < rows(); ++r) matrix->decode_row(r, active_->decoded.data() + r * cols());
   }
   versions_.push_back(active_);
   find_plain();

@@ -23,7 +23,8 @@ enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector, Statistic, A
 
 // How a fresh weight is filled (engine J-02).
 struct WeightInit {
-  enum class Rule : std::uint8_t { Zeros, Ones, Glorot, He, Uniform, Normal, Identity } rule = Rule::Zeros;
+  // LogCount: log 1, log 2, .. along every row. InverseSoftplus: what softplus makes a number between 0.001 and 0.1, its logarithm uniform.
+  enum class Rule : std::uint8_t { Zeros, Ones, Glorot, He, Uniform, Normal, Identity, LogCount, InverseSoftplus } rule = Rule::Zeros;
   std::size_t fan_in = 1, fan_out = 1;
   double size = 0;  // half width of Uniform, deviation of Normal
 };
@@ -56,7 +57,8 @@ class Weight {
   const Shape& shape() const { return shape_; }
   const WeightInit& initial() const { return init_; }
   std::size_t elements() const { return shape_.elements(); }
-  std::size_t rows() const { return role_ == WeightRole::Matrix || role_ == WeightRole::Adapter ? shape_[0] : 1; }
+  // Of the first axis; what has one axis and is no matrix is a row.
+  std::size_t rows() const { return shape_.rank() > 1 || role_ == WeightRole::Matrix || role_ == WeightRole::Adapter ? shape_[0] : 1; }
   std::size_t cols() const { return elements() / rows(); }
   std::size_t parts() const { return parts_; }
 

@@ -35,6 +35,7 @@ const std::vector<GoldenLayer>& cases() {
       {"rnn", R"({"type":"rnn","input_height":35,"output_height":21,"bidirectional":true})", {19, 3, 35}},
       {"lstm", R"({"type":"lstm","input_height":35,"output_height":37,"bidirectional":true})", {18, 3, 35}},
       {"gru", R"({"type":"gru","input_height":35,"output_height":37,"return_sequence":false})", {18, 4, 35}},
+      {"s6", R"({"type":"s6","input_height":37,"state_size":5})", {18, 4, 37}},
       {"swiglu", R"({"type":"swiglu","input_height":33,"output_height":70,"bias":true})", {17, 33}},
       {"swiglu inner", R"({"type":"swiglu","input_height":33,"output_height":70,"activation":"relu2","inner_norm":true})", {17, 33}},
       {"mha",

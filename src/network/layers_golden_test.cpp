@@ -191,7 +191,7 @@ TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, LayersGolden,
-                         ::testing::Values("conv", "dense", "embedding", "gru", "kmeans", "lstm", "mha", "norms", "parallel", "pool", "rnn",
+                         ::testing::Values("conv", "dense", "embedding", "gru", "instancenorm", "kmeans", "lstm", "mha", "norms", "parallel", "pool", "rnn", "s6",
                                            "sequential", "softmax", "swiglu"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes,

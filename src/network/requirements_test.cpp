@@ -60,7 +60,8 @@ TEST(Kinds, L_01_every_id_and_name_of_the_table) {
                                                "activation",
                                                "position_embedding",
                                                "permute",
-                                               "instancenorm"};
+                                               "instancenorm",
+                                               "s6"};
   ASSERT_EQ(layer_kinds().size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(layer_kinds()[i]->id, static_cast<int>(i));
@@ -83,7 +84,9 @@ TEST(Kinds, J_20_spellings) {
                                                            {"LoRA", "lora"},
                                                            {"flatten", "reshape"},
                                                            {"Transpose", "permute"},
-                                                           {"attention", "mha"}};
+                                                           {"attention", "mha"},
+                                                           {"Mamba_SSM", "s6"},
+                                                           {"selective-ssm", "s6"}};
   for (const auto& [given, kind] : spellings) {
     const auto found = layer_kind(given);
     ASSERT_TRUE(found) << given;
@@ -108,7 +111,7 @@ TEST(Spec, J_10_J_16_placement_is_for_cells_and_hints_change_nothing) {
 TEST(Shapes, S_03_one_vector_is_no_sequence) {
   for (const char* layer : {R"({"type":"rnn","input_height":4,"output_height":4})", R"({"type":"lstm","input_height":4,"output_height":4})",
                             R"({"type":"gru","input_height":4,"output_height":4})", R"({"type":"mha","d_model":4,"num_heads":1})",
-                            R"({"type":"position_embedding","max_seq_len":4,"embedding_dim":4})"}) {
+                            R"({"type":"s6","input_height":4})", R"({"type":"position_embedding","max_seq_len":4,"embedding_dim":4})"}) {
     const LayerPtr l = layer_from_json(*parse_json(layer)).value();
     const auto shape = l->output_shape(Shape::of({4}));
     ASSERT_FALSE(shape) << layer;

@@ -248,6 +248,20 @@ std::optional<RandomLayer> make_rnn(Site& site) { return make_recurrent(site, "r
 std::optional<RandomLayer> make_lstm(Site& site) { return make_recurrent(site, "lstm", 4); }
 std::optional<RandomLayer> make_gru(Site& site) { return make_recurrent(site, "gru", 3); }
 
+std::optional<RandomLayer> make_s6(Site& site) {
+  Draw& draw = site.draw;
+  const std::size_t width = cols_of(site), rows = rows_of(site.input);
+  const std::size_t states = draw.size(std::min<std::size_t>(20, widest(site, rows, 8 * width)));
+  if (rows * states * width > site.budget) return std::nullopt;
+  Json spec = layer_of("s6");
+  spec["input_height"] = width, spec["state_size"] = states;
+  if (draw.percent(40)) spec["dt_rank"] = draw.size(std::min<std::size_t>(20, widest(site, rows, 2 * width)));
+  if (draw.percent(20)) spec["bias"] = false;
+  if (draw.percent(15)) spec["stateful"] = true;
+  add_adapters(site, spec, {"dt_in.weight", "dt.weight", "c.weight"});
+  return finished(site, std::move(spec));
+}
+
 std::optional<RandomLayer> make_embedding(Site& site) {
   if (site.ids == 0) return std::nullopt;
   Json spec = layer_of("embedding");
@@ -411,6 +425,7 @@ constexpr std::array kRecipes = {
     Recipe{"position_embedding", 2, make_position_embedding},
     Recipe{"permute", 0, make_permute},
     Recipe{"instancenorm", 3, make_instancenorm},
+    Recipe{"s6", 2, make_s6},
 };
 
 }  // namespace

@@ -19,17 +19,20 @@ import layers_dense
 import layers_feed
 import layers_mha
 import layers_recurrent
+import layers_scan
 import layers_softmax
 import layers_spatial
 
 FAMILIES = {
     "dense": layers_dense.dense_cases,
     "norms": layers_dense.norm_cases,
+    "instancenorm": layers_dense.instancenorm_cases,
     "conv": layers_spatial.conv_cases,
     "pool": layers_spatial.pool_cases,
     "rnn": layers_recurrent.rnn_cases,
     "lstm": layers_recurrent.lstm_cases,
     "gru": layers_recurrent.gru_cases,
+    "s6": layers_scan.s6_cases,
     "swiglu": layers_feed.swiglu_cases,
     "embedding": layers_feed.embedding_cases,
     "mha": layers_mha.mha_cases,

@@ -131,12 +131,6 @@ def norm_cases():
             layer = {"type": "groupnorm", "input_height": 6, "num_groups": groups}
             yield case(f"groupnorm {groups} of 6, sizes {sizes}", layer, [2, 6, *sizes])
     yield case("groupnorm 2 of 34, sizes [4]", {"type": "groupnorm", "input_height": 34, "num_groups": 2}, [1, 34, 4])
-    for affine in (False, True):
-        for sizes in ([5], [3, 4], [2, 3, 2], [67]):
-            layer = {"type": "instancenorm", "input_height": 6, "affine": affine}
-            yield case(f"instancenorm affine {affine}, sizes {sizes}", layer, [2, 6, *sizes])
-    yield case("instancenorm 17 samples", {"type": "instancenorm", "input_height": 3, "affine": True}, [17, 3, 5])
-    yield case("instancenorm eps", {"type": "instancenorm", "input_height": 4, "eps": 0.125}, [2, 4, 3])
     yield case("groupnorm eps", {"type": "groupnorm", "input_height": 4, "num_groups": 2, "eps": 0.125}, [2, 4, 3])
     for training in (False, True):
         for shape in ([7, 17], [33, 5], [3, 5, 4], [2, 5, 3, 4]):
@@ -144,3 +138,12 @@ def norm_cases():
             yield case(f"batchnorm {shape} training {training}", layer, shape, training=training)
         layer = {"type": "batchnorm", "input_height": 5, "momentum": 0.25, "eps": 0.125}
         yield case(f"batchnorm momentum eps training {training}", layer, [6, 5], training=training)
+
+
+def instancenorm_cases():
+    for affine in (False, True):
+        for sizes in ([5], [3, 4], [2, 3, 2], [67]):
+            layer = {"type": "instancenorm", "input_height": 6, "affine": affine}
+            yield case(f"instancenorm affine {affine}, sizes {sizes}", layer, [2, 6, *sizes])
+    yield case("instancenorm 17 samples", {"type": "instancenorm", "input_height": 3, "affine": True}, [17, 3, 5])
+    yield case("instancenorm eps", {"type": "instancenorm", "input_height": 4, "eps": 0.125}, [2, 4, 3])

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "layers/lengths.h"
+
 namespace loom {
 namespace {
 
@@ -88,19 +90,7 @@ Result<Shape> Recurrent::output_shape(const Shape& input) const {
 
 bool Recurrent::shape_of(const Run& run, const Shape& x, CellShape& shape) const {
   shape = {cell(), x.rank() == 3 ? x[0] : 1, x[x.rank() - 2], config_.output_height};
-  if (run.inputs.lengths.empty() || run.rehearsal()) return true;
-  if (run.inputs.lengths.size() != shape.batch) {
-    run.exec.status = Error{Code::ShapeMismatch, fmt::format("{}: {} lengths for {} samples", kind(), run.inputs.lengths.size(), shape.batch)};
-    return false;
-  }
-  for (std::size_t b = 0; b < shape.batch; ++b)
-    if (run.inputs.lengths[b] > shape.steps) {
-      run.exec.status =
-          Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind(), run.inputs.lengths[b], b, shape.steps)};
-      return false;
-    }
-  shape.lengths = run.inputs.lengths.data();
-  return true;
+  return lengths_of(run, kind(), shape.batch, shape.steps, shape.lengths);
 }
 
 Recurrent::Planes Recurrent::planes(CellTrace& trace) const {

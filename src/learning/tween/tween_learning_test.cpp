@@ -31,6 +31,7 @@ std::vector<Kind> kinds() {
       {R"({"type":"rnn","input_height":3,"output_height":4})", {1, 1, 3}},
       {R"({"type":"lstm","input_height":3,"output_height":4})", {1, 1, 3}},
       {R"({"type":"gru","input_height":3,"output_height":4})", {1, 1, 3}},
+      {R"({"type":"s6","input_height":5,"state_size":3})", {1, 3, 5}},
       {R"({"type":"mha","d_model":8,"num_heads":2})", {1, 1, 8}},
       {R"({"type":"mha","d_model":8,"num_heads":2,"num_kv_heads":1,"causal":false,"bias":true})", {1, 3, 8}, 0, true},
       {R"({"type":"swiglu","input_height":4,"output_height":6,"bias":true})", {1, 4}},

@@ -253,6 +253,29 @@ inline Tensor ref_recurrent(const Settings& s, Layer& l, const Tensor& x, const 
   return y;
 }
 
+inline Tensor ref_s6(const Settings& s, Layer& l, const Tensor& x) {
+  const std::size_t steps = x.shape[1], width = x.shape[2], states = s.size("state_size", 16);
+  const Tensor pre = linear(l, "dt.weight", "dt.bias", linear(l, "dt_in.weight", "", x));
+  const Tensor b = linear(l, "b.weight", "", x), c = linear(l, "c.weight", "", x);
+  const std::vector<double> a_log = values_of(l, "a_log"), skip = values_of(l, "d_skip");
+  Tensor y = x;
+  for (std::size_t d = 0; d < width; ++d)
+    for (std::size_t sample = 0; sample < x.shape[0]; ++sample) {
+      std::vector<Num> h(states);
+      for (std::size_t r = sample * steps; r < (sample + 1) * steps; ++r) {
+        const Num dt = activated(s, pre.row(r)[d], "softplus"), in = x.row(r)[d];
+        Sum sum;
+        for (std::size_t n = 0; n < states; ++n) {
+          const Num rate = exactly(0) - exponential(value_in_element(a_log[d * states + n]));
+          h[n] = exponential(dt * rate) * h[n] + dt * in * b.row(r)[n];
+          sum.add(c.row(r)[n], h[n]);
+        }
+        y.row(r)[d] = sum.value() + value_in_element(skip[d]) * in;
+      }
+    }
+  return y;
+}
+
 // Frequencies and the factor of sines and cosines (engine L-72, L-73).
 inline std::pair<std::vector<double>, double> rope_frequencies(const Settings& s, std::size_t rotated) {
   const double theta = s.number("rope_theta", 10000);

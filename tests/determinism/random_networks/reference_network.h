@@ -108,6 +108,7 @@ inline std::optional<Tensor> ReferenceNetwork::layer(const Json& spec, Layer& l,
   if (kind.starts_with("convtransposed")) return ref_conv(s, l, x, true);
   if (kind == "maxpool" || kind == "avgpool") return ref_pool(s, x, kind == "avgpool");
   if (kind == "rnn" || kind == "lstm" || kind == "gru") return ref_recurrent(s, l, x, kind);
+  if (kind == "s6") return ref_s6(s, l, x);
   if (kind == "mha") return ref_mha(s, l, x);
   if (kind == "kmeans") return ref_kmeans(s, l, x);
   if (kind == "embedding") return ref_embedding(s, l, x);

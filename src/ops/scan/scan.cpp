@@ -1,0 +1,91 @@
+#include "ops/scan/scan.h"
+
+#include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kBlock = 16;  // channels that lanes hold
+// One state of one channel in one step, an exp above all, costs about as much as this many plain elements.
+constexpr std::size_t kStateCost = 8;
+
+std::size_t blocks_of(const ScanShape& s) { return (s.channels + kBlock - 1) / kBlock; }
+
+// f(b, block, first channel, channels) for the blocks of every sample.
+template <class F>
+void for_blocks(const Exec& exec, const ScanShape& s, F&& f) {
+  const std::size_t blocks = blocks_of(s);
+  for_ranges(exec, s.batch * blocks, s.steps * s.states * kBlock * kStateCost, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t first = i % blocks * kBlock;
+      f(i / blocks, i % blocks, first, s.channels - first < kBlock ? s.channels - first : kBlock);
+    }
+  });
+}
+
+Tensor zeros_of(const Exec& exec, std::size_t rows, std::size_t cols, Element element) {
+  const Tensor t = exec.arena.tensor(rows, cols, element);
+  fill_zero(exec, t);
+  return t;
+}
+
+// What the blocks of channels gave, [blocks, B * T, N].
+void add_blocks(const Exec& exec, const ScanShape& s, const Tensor& parts, Tensor y) {
+  with_element(y.element, [&]<class T>() {
+    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) {
+      exec.kernels.scan.of<T>().add_parts(parts.as<T>() + at, blocks_of(s), y.rows * y.cols, n, y.as<T>() + at);
+    });
+  });
+}
+
+}  // namespace
+
+void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element element, void* a) {
+  with_element(element, [&]<class T>() {
+    for_rows(exec, s.states, s.channels * kStateCost, [&](std::size_t n) {
+      T* const row = static_cast<T*>(a) + n * s.channels;
+      for (std::size_t d = 0; d < s.channels; ++d) row[d] = static_cast<const T*>(a_log)[d * s.states + n];
+      exec.kernels.scan.of<T>().rates(s.channels, row);
+    });
+  });
+}
+
+void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y) {
+  with_element(y.element, [&]<class T>() {
+    for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
+      exec.kernels.scan.of<T>().forward(scan, b, first, count, h, before, y);
+    });
+  });
+}
+
+void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy, const ScanGradients& to) {
+  const ScanShape& s = scan.shape;
+  const std::size_t rows = s.batch * s.steps;
+  const ArenaScope scope(exec.arena);
+  const Tensor carry = zeros_of(exec, s.batch, s.states * s.channels, dy.element), da = zeros_of(exec, s.batch, s.states * s.channels, dy.element);
+  const Tensor parts_b = exec.arena.tensor(blocks_of(s) * rows, s.states, dy.element), parts_c = exec.arena.tensor(parts_b.rows, s.states, dy.element);
+  with_element(dy.element, [&]<class T>() {
+    for_blocks(exec, s, [&](std::size_t b, std::size_t block, std::size_t first, std::size_t count) {
+      exec.kernels.scan.of<T>().backward(scan, b, first, count, before, dy, carry, da, parts_b.row<T>(block * rows), parts_c.row<T>(block * rows), to);
+      for (std::size_t d = first; d < first + count; ++d)
+        for (std::size_t n = 0; n < s.states; ++n) to.da_log.row<T>(b)[d * s.states + n] = da.row<T>(b)[n * s.channels + d];
+    });
+  });
+  add_blocks(exec, s, parts_b, to.db);
+  add_blocks(exec, s, parts_c, to.dc);
+}
+
+void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip) {
+  const ArenaScope scope(exec.arena);
+  const std::size_t states = scan.shape.states * scan.shape.channels;
+  const Tensor carry = zeros_of(exec, scan.shape.batch, states, e.element), paths = zeros_of(exec, scan.shape.batch, states, e.element);
+  with_element(e.element, [&]<class T>() {
+    for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
+      exec.kernels.scan.of<T>().gap(scan, b, first, count, e, carry, paths, d, reads, dskip);
+    });
+  });
+}
+
+}  // namespace loom
