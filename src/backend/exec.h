@@ -1,6 +1,6 @@
 #pragma once
-// What an op needs to run: the kernels of one target, the threads, and scratch memory that was planned beforehand. Ops allocate
-// nothing; what only values can show (an id outside the table, a cancel) they leave in `status`.
+// The context an op runs in: the kernels of one target, the threads, and scratch memory that was planned beforehand. Ops allocate nothing; errors
+// that depend on values (an id outside the table, a cancel) are left in `status`.
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +18,7 @@ namespace loom {
 
 struct KernelTable;  // ops/all.h
 
-// What tensors of activations and gradients hold: f64 is for checks and for networks that ask for it.
+// Element type of activation and gradient tensors: f64 is for checks and for networks that ask for it.
 enum class Element : std::uint8_t { f32, f64 };
 template <class T>
 inline constexpr Element element_of = sizeof(T) == 8 ? Element::f64 : Element::f32;
@@ -178,8 +178,8 @@ class Arena {
   bool measures_ = false;
 };
 
-// What the inputs of block-quantised weights are rounded to, per 32 of them: int16 leaves the weights' own rounding as the only one
-// that shows in an answer; int8 halves the arithmetic, which long prompts feel.
+// Type that the inputs of block-quantised weights are rounded to, in blocks of 32: with int16 only the rounding of the weights shows in an answer;
+// int8 halves the arithmetic, which long prompts feel.
 enum class Activations : std::uint8_t { int8, int16 };
 
 struct Exec {

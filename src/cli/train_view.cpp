@@ -18,7 +18,7 @@ namespace {
 constexpr int kLabel = 9;  // columns of the plot's scale
 constexpr double kSpan = 50;
 
-// What a terminal shows of a text, cut at `columns`; escapes of ours take none.
+// The text cut at `columns` terminal columns; our own escape sequences take none.
 std::string fitted(const std::string& text, int columns) {
   std::string out;
   int used = 0;

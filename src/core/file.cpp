@@ -93,7 +93,7 @@ void forget_temporary(int slot) {
 constexpr std::size_t kLongestStem = 200;
 constexpr std::string_view kEnding = ".part";
 
-// What the names of temporary files begin with. Cut, so that they fit into a folder's 255 bytes whenever the target's name does.
+// The prefix of temporary file names, cut so that they fit into a folder's limit of 255 bytes whenever the target's name does.
 std::string temporary_stem(const std::string& path) {
   const std::size_t slash = path.find_last_of('/'), begin = slash == std::string::npos ? 0 : slash + 1;
   return path.substr(begin, kLongestStem) + ".";
@@ -259,7 +259,7 @@ Result<bool> AtomicFile::open() {
   if (replaces) {
     auto mode = static_cast<mode_t>(old.st_mode & 0777);
     const bool same = old.st_uid == now.st_uid && old.st_gid == now.st_gid;
-    // What a group might do must not pass to another group.
+    // If the old group cannot be kept, its permissions must not pass to another group.
     if (!same && ::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) mode &= 0707;
     if (::fchmod(fd, mode) != 0) return system_error(path_, "cannot keep its permissions");
   }
@@ -376,7 +376,7 @@ Result<std::string> path_inside(const std::string& folder, std::string_view name
   if (!inside) return fail(Code::OutOfRange, "file name \"{}\" leaves the model's folder", name.substr(0, 120));
   std::string path = folder + "/" + std::string(name);
   const std::string root = resolved(folder), target = resolved(path);
-  // What is not there cannot be opened either.
+  // A missing file is left to open() to report.
   if (target.empty() || root.empty() || is_below(root, target)) return path;
   const std::size_t revision = root.find_last_of('/'), snapshots = root.rfind('/', revision - 1);
   const bool cached = revision != 0 && snapshots != root.npos && root.substr(snapshots, revision - snapshots) == "/snapshots" &&

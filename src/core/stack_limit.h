@@ -9,7 +9,7 @@ namespace loom {
 
 class StackLimit {
  public:
-  // What calls between two questions, and those that ask none, may take.
+  // Stack left for the calls between two checks, and for calls that do not check.
   static constexpr std::size_t kReserve = std::size_t{24} << 10;
 
   // Asks the system about the calling thread, once per thread. Where that cannot be known it takes 768 KiB from here on for granted.

@@ -117,7 +117,7 @@ constexpr const DTypeInfo& info(DType t) { return kDTypes[index(t)]; }
 constexpr std::string_view name(DType t) { return info(t).name; }
 constexpr bool is_block_format(DType t) { return info(t).compute == ComputeClass::Block; }
 
-// What a row that was forgotten, or stands in the wrong place, would break in silence.
+// Catches a row that is missing or out of place, which would break lookups silently.
 static_assert(
     [] {
       for (std::size_t i = 0; i < kNumDTypes; ++i)

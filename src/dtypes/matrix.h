@@ -86,7 +86,7 @@ class Matrix {
  private:
   static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
 
-  // Of a row of a kind that has scales by row.
+  // For kinds that have one scale per row.
   void put_row_factors(std::size_t row, double scale, std::int64_t zero_point);
 
   DType dtype_ = DType::float32;

@@ -23,7 +23,7 @@ constexpr bool has_zero_points(DType t) { return info(t).panel.has_zeros; }
 constexpr bool has_scales(DType t) {
   return index(t) < kNumTypes && info(t).compute != ComputeClass::F64 && !(info(t).compute == ComputeClass::F32 && info(t).bits > 8);
 }
-// What one scale and one zero point take in a file.
+// Types of a scale and of a zero point in a file.
 constexpr DType scale_dtype(DType t) { return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? DType::float64 : DType::float32; }
 constexpr DType zero_dtype(DType t) { return info(t).bits <= 8 ? DType::uint8 : t; }
 

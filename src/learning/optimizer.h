@@ -23,7 +23,7 @@
 
 namespace loom {
 
-// What is left empty takes the optimiser's own default (engine 6.3).
+// Empty fields take the optimiser's own default (engine 6.3).
 struct OptimizerConfig {
   std::string name = "sgd";
   double momentum = 0, dampening = 0;      // sgd; rmsprop has momentum
@@ -46,7 +46,7 @@ struct Parameter {
   double rate_scale = 1;  // learning_rate_scale of its layer (T-06)
 };
 
-// What is kept per element of one weight.
+// A value that is kept per element of one weight.
 struct OptimizerSlot {
   std::string_view name;  // "momentum", "m", "v", "v_max", "square", "mean"
   Tensor values;          // [1, elements], writable: a checkpoint is read into it

@@ -46,7 +46,7 @@ struct ScheduleConfig {
   double warmup_factor = 0;
 };
 
-// What plateau remembers; a checkpoint holds it.
+// State of the plateau schedule; a checkpoint holds it.
 struct PlateauState {
   double rate = 0, best = 0;
   std::uint64_t bad = 0, cooldown_left = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What a decoder-only language model is, whatever file it came from: sizes, positions, biases, special tokens.
+// Configuration of a decoder-only language model, whatever file it came from: sizes, positions, biases, special tokens.
 // Sources: config.json of Hugging Face transformers (4.x and 5.x keys) and GGUF metadata.
 
 #include <cstdint>

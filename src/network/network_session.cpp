@@ -45,7 +45,7 @@ void NetworkSession::look(LayerWatch* other) {
   call_.watch = own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_;
 }
 
-// What hangs on the network's layers as its last prepare() left them.
+// Sets up everything that depends on the network's layers as its last prepare() left them.
 Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
   if (options_.backward) {

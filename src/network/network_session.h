@@ -1,5 +1,5 @@
 #pragma once
-// What changes while a network runs: activations, gradients, threads, state. Many sessions may share one network. A step allocates
+// The mutable state of a running network: activations, gradients, threads, states of layers. Many sessions may share one network. A step allocates
 // nothing: its memory is planned at prepare() by rehearsing it.
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct NetworkSessionOptions {
 // themselves let such numbers through, and some activations make finite ones of them.
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element);
 
-// What one call brings along beside the input.
+// Arguments of one call beside the input.
 struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
@@ -86,7 +86,7 @@ class NetworkSession {
 
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
   double gate_loss() const { return gate_loss_; }
-  // What metacognition layers remember, by number in execution order.
+  // Memories of the metacognition layers, by number in execution order.
   std::span<MetaState> metas() { return metas_; }
 
   // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40), beside the session's own

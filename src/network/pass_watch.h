@@ -13,7 +13,7 @@ class PassWatch : public LayerWatch {
   virtual void begin(PassKind kind, std::uint64_t step) = 0;
 };
 
-// What drives a network and who looks on see the same pass.
+// Forwards to two watches: the one that drives the network and the one that observes see the same pass.
 class BothWatches final : public LayerWatch {
  public:
   BothWatches() = default;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxErrors = 32, kDeepestSpec = 64;
 constexpr std::string_view kSequenceLength = "seq_length";  // advisory: what is not positive reads as 1 (engine J-17)
 
-// What one pass over a spec collects.
+// Results collected in one pass over a spec.
 struct Findings {
   explicit Findings(const SpecOptions& given) : options(given) {}
   SpecOptions options;

@@ -287,7 +287,7 @@ Call StepMesh::call_of(StepState& s, const StepOptions& options) const {
   return call;
 }
 
-// What the pending tick starts from: copies of what it changes, views of what it reads; a captured one notes both.
+// Prepares the pending tick: copies of the state it changes, views of the values it reads; a captured tick records both.
 Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");

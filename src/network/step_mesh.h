@@ -85,7 +85,7 @@ class StepMesh {
   void watch(PassWatch* watch) { watch_ = watch; }
   std::atomic<bool>& cancel() { return cancel_; }
   const Network& network() const { return *network_; }
-  // Of the shapes, links and element type that a state's snapshot belongs to; weights leave it as it is.
+  // Digest of the shapes, links and element type that a state's snapshot belongs to; it does not depend on weights.
   Digest digest() const;
   Element element() const { return network_->settings.activations; }
   // For work between ticks: the threads and kernels, with memory of one's own.
@@ -158,7 +158,7 @@ class StepMesh {
   PassWatch* watch_ = nullptr;
   std::atomic<bool> cancel_{false};
 
-  // Of backward() and carry().
+  // Used by backward() and carry().
   Gradients gradients_;
   Buffer d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
   std::vector<MetaState> backward_metas_;

@@ -15,7 +15,7 @@ class LineQueue {
  public:
   // Calls deliver(line) on its own thread; false counts as a loss. Unsupported where there are no threads, OutOfMemory when none starts.
   static Result<std::unique_ptr<LineQueue>> create(std::size_t capacity, std::function<bool(const std::string&)> deliver);
-  // What still waits is dropped.
+  // Lines that still wait are dropped.
   ~LineQueue();
 
   bool offer(std::string line);

@@ -13,7 +13,7 @@
 
 namespace loom {
 
-// What happened in one layer; views and texts are valid during the call.
+// Event of one layer; views and texts are valid during the call.
 struct LayerEvent {
   std::string_view mode;        // "plain", "step", "tween": what drives the pass
   std::string_view type;        // "forward", "backward", "tick", "tween"
@@ -40,7 +40,7 @@ class Observer {
 
 class ObserverHub final : public PassWatch {
  public:
-  // Of a network that outlives the hub; its layers are looked up now, so a hub is made anew after cells were exchanged.
+  // Creates a hub for a network that outlives it; layers are looked up now, so a new hub is needed after cells were exchanged.
   static Result<std::unique_ptr<ObserverHub>> create(const Network& network);
 
   // The observer's number, for remove(). `name` appears in reports.

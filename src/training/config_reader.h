@@ -46,7 +46,7 @@ class ConfigReader {
   void fail(std::string_view key, std::string_view expected);
   std::string place_of(std::string_view key) const { return place_.empty() ? std::string(key) : place_ + "." + std::string(key); }
 
-  // What readers of this thread asked for meanwhile, with the defaults: docs/training.md is checked against it.
+  // Keys that readers of this thread asked for while `reading` ran, with the defaults: docs/training.md is checked against it.
   struct Key {
     std::string place;
     Json standard;  // null: none, or one that depends on others

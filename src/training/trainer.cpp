@@ -200,7 +200,7 @@ Result<Samples> Trainer::in_element(const Samples& batch) {
   return out;
 }
 
-// Of an output without data only shapes and classes are meant: what count() reads.
+// The loss arguments of a batch. An output without data gives shapes and classes only, which is all that count() reads.
 Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const ConstView& output) {
   LossCall call{.output = output};
   if (batch.classes.empty()) {

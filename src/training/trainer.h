@@ -57,10 +57,10 @@ struct TrainerState {
 
 class Trainer {
  public:
-  // Of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and nobody else may run it meanwhile.
-  // Layers with `trainable` false, and what stands inside them, keep their weights (T-06). InvalidConfig, UnknownName from losses,
-  // optimisers and schedules; InvalidArgument for a network without a weight to train or without masters; Unsupported for mixed precision of
-  // a network that computes in f64.
+  // Creates a trainer of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and nobody else may run it
+  // meanwhile. Layers with `trainable` false, and layers inside them, keep their weights (T-06). InvalidConfig, UnknownName from losses, optimisers
+  // and schedules; InvalidArgument for a network without a weight to train or without masters; Unsupported for mixed precision of a network that
+  // computes in f64.
   static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
 
   // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of layers as they were (by
@@ -105,16 +105,17 @@ class Trainer {
   // ShapeMismatch for pairs of another training.
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs);
 
-  // What each of its sessions carries from batch to batch (NetworkSession::carried), and back. ShapeMismatch for another number of sessions.
+  // State that each of its sessions carries from batch to batch (NetworkSession::carried), and its restoring. ShapeMismatch for another number of
+  // sessions.
   std::vector<std::vector<std::byte>> carried();
   Result<void> carry(std::span<const std::span<const std::byte>> carried);
 
   NetworkSession& session() { return tween_ ? tween_->session() : *workers_[0].session; }
-  // Of a training by targets: what each cell's target was like in the last step.
+  // In training by targets: figures of each cell's target in the last step.
   std::span<const TweenUse> tween_uses() const { return tween_ ? tween_->uses() : std::span<const TweenUse>(); }
   const Network& network() const { return *network_; }
   std::span<const Parameter> parameters() const { return optimizer_.parameters(); }
-  // What training keeps beside the weights: activations, gradients, optimiser state.
+  // Bytes that training keeps beside the weights: activations, gradients, optimiser state.
   std::size_t resident_bytes() const;
 
  private:

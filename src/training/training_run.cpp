@@ -68,7 +68,7 @@ Result<void> TrainingRun::take_folder() {
   return {};
 }
 
-// What the run is a function of. A file that holds the network counts as its bytes.
+// Everything the run is a function of. A file that holds the network counts as its bytes.
 Result<Json> TrainingRun::identity() const {
   Json data = Json::array();
   for (const Dataset* set : {data_.training.get(), data_.held_out.get()})

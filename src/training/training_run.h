@@ -29,7 +29,7 @@ struct RunOptions {
 
 enum class TrainEvent : std::uint8_t { TrainBegin, EpochBegin, BatchBegin, BatchEnd, ValidationEnd, Checkpoint, EpochEnd, TrainEnd };
 
-// What callbacks see (T-51).
+// Argument of callbacks (T-51).
 struct TrainProgress {
   TrainEvent event = TrainEvent::TrainBegin;
   std::uint64_t epoch = 0, epochs = 0;            // from 0

@@ -54,7 +54,7 @@ bool Editor::fits(Layer* parent) {
   return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ && Operations(*network_).all() <= max_operations_;
 }
 
-// What stood there before fitted.
+// Cannot fail: the layers that stood there before fitted.
 void Editor::restore(Layer* parent) {
   const bool whole = (parent == nullptr || parent->build()) && network_->prepare(input_);
   LOOM_ASSERT(whole);

@@ -89,7 +89,7 @@ class Draws {
   PhiloxBlock block_{};
 };
 
-// What is to become of a layer (engine E-21), drawn in this order.
+// Random decisions about a layer (engine E-21), drawn in this order.
 struct LayerDraws {
   bool perturbs, other_kind, toggles;
   std::optional<std::size_t> activation;
@@ -104,7 +104,7 @@ struct LayerDraws {
   bool changes_structure() const { return activation || other_kind || toggles; }
 };
 
-// What is to become of a network's connections; both streams go on with where.
+// Random decisions about a network's connections; both streams go on to choose the places.
 struct NetworkDraws {
   Draws add, drop;
   bool adds, drops;

@@ -68,7 +68,7 @@ struct MutationReport {
   std::size_t skips(Mutation m) const { return skipped[static_cast<std::size_t>(m)]; }
 };
 
-// Of one individual of one generation.
+// Identifies one individual of one generation.
 struct MutationKey {
   std::uint32_t generation = 0, individual = 0;
 };

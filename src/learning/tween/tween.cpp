@@ -413,7 +413,7 @@ Result<void> TweenSession::step(const TweenTarget& target, double learning_rate)
   return {};
 }
 
-// What is left to do when every cell has had its turn.
+// The end of a step, after every cell has had its turn.
 Result<void> TweenSession::finish() {
   if (dtp_) return optimise();
   finish_shared();
@@ -539,7 +539,7 @@ Result<void> TweenSession::optimise() {
   return {};
 }
 
-// Of mode dtp: masters, optimiser, feedback weights.
+// Saves the state of mode dtp: masters, optimiser, feedback weights.
 void TweenSession::keep_state() {
   kept_steps_ = optimizer_->steps(), is_kept_ = true;
   std::byte* to = kept_.data();
@@ -559,7 +559,7 @@ void TweenSession::put_back() {
   optimizer_->set_steps(kept_steps_);
 }
 
-// What a step of dtp moves; null beside what is no weight.
+// Visits all values that a step of dtp changes; `Weight*` is null for those that are not weights.
 void TweenSession::each_of_dtp(const std::function<void(const Tensor&, Weight*)>& visit) {
   for (const WeightState& state : weights_)
     if (state.weight != nullptr) visit(state.weight->master_for_update(), state.weight);

@@ -1,7 +1,7 @@
 #pragma once
-// What target propagation (docs/tween.md, engine 7) needs beside the ops of backward passes. A gap is a target minus the value it is for:
-// it has the shape of that value, and takes the place of a gradient. Sums along all elements of a tensor are lanes16 in f64, over rows of a
-// matrix chain64; every stored value is snapped. Nothing here divides by what may be 0: such entries become 0, "no signal".
+// Ops of target propagation (docs/tween.md, engine 7) beside those of backward passes. A gap is a target minus the value it is for: it has the shape
+// of that value, and takes the place of a gradient. Sums along all elements of a tensor are lanes16 in f64, over rows of a matrix chain64; every
+// stored value is snapped. Nothing here divides by 0: such entries become 0, "no signal".
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
@@ -49,7 +49,7 @@ struct Agreement {
 };
 Agreement agreement(const Exec& exec, ConstTensor a, ConstTensor e, double factor, double limit);
 
-// Of a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0; f64 lanes16.
+// For a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0; f64 lanes16.
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q);
 // Mean over the rows of column i of p, summed in f64, rows ascending.
 double mean_of_column(const Exec& exec, ConstTensor p, std::size_t i);

@@ -108,7 +108,7 @@ const PoolTap* taps_of(const Exec& exec, const PoolGeometry& g, const Axes& out)
   return taps;
 }
 
-// What each output's average is divided by: the positions inside the input, or inside the padded input.
+// Divisor of each output's average: the number of positions inside the input, or inside the padded input.
 template <class T>
 const T* counts_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
   T* counts = exec.arena.note<T>(volume(out));

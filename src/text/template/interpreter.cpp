@@ -390,7 +390,7 @@ Result<Value> Machine::loop_length(LoopObject& loop) {
       rest.push_back(v);
     }
     loop.length = static_cast<std::int64_t>(rest.size()) + loop.index0 + 1 + (loop.after.missing() ? 0 : 1);
-    // What is left has passed the test already; it is tested again when fetched, as only a changing namespace could show.
+    // The remaining items have passed the test already; they are tested again when fetched, which only a changing namespace could show.
     loop.items = std::move(rest);
     loop.next = 0;
   }
