@@ -101,10 +101,10 @@ struct View {
   std::size_t bytes() const { return shape.elements() * bytes_of(element); }
 };
 
-// Memory handed out front to back and taken back all at once. A measuring arena has none: it hands out addresses that nobody may
-// read, and tells how far they went. So a pass is planned by rehearsing it (Exec::rehearsal). Tensors and scratch of kernels come from
-// take(); what only the host reads and writes (lists of views, tables of offsets) from note(), so that take() may hand out memory of a
-// device that the host cannot touch.
+// Bump allocator: memory is handed out front to back and taken back all at once. A measuring arena has no memory: it hands out addresses that must
+// not be read, and records how far they went, so a pass is planned by rehearsing it (Exec::rehearsal). Tensors and scratch of kernels come from
+// take(); data that only the host reads and writes (lists of views, tables of offsets) from note(), so that take() may hand out device memory that
+// the host cannot touch.
 class Arena {
  public:
   struct Mark {

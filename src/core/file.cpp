@@ -99,7 +99,7 @@ std::string temporary_stem(const std::string& path) {
   return path.substr(begin, kLongestStem) + ".";
 }
 
-// Only has to be new, which O_EXCL checks; nobody needs to be kept from guessing it.
+// The name only has to be new, which O_EXCL checks; it may be guessable.
 std::string temporary_name(const std::string& path) {
   static std::atomic<std::uint64_t> count{0};
   std::uint64_t z = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) + 0x9E3779B97F4A7C15u * ++count;
@@ -109,7 +109,7 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}{}{:016x}{}", folder, temporary_stem(path), z ^ z >> 31, kEnding);
 }
 
-// Files that a killed save of `path` has left: ours by name and owner, and locked by nobody.
+// Removes files that a killed save of `path` has left: ours by name and owner, and not locked.
 void remove_leftovers([[maybe_unused]] const std::string& path) {
 #if defined(LOOM_HAS_USERS)
   DIR* const dir = ::opendir(folder_of(path).c_str());
@@ -147,7 +147,7 @@ Result<void> read_exactly(int fd, std::byte* to, std::size_t n, const std::strin
   return {};
 }
 
-// Until the end, which a file of /proc does not tell beforehand.
+// Reads until the end: files of /proc do not report their size.
 Result<void> read_rest(int fd, std::string& text, std::size_t max_bytes, const std::string& path) {
   char more[16384];
   for (;;) {

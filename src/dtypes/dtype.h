@@ -52,7 +52,7 @@ enum class DType : std::uint8_t {
 inline constexpr std::size_t kNumTypes = 21;
 inline constexpr std::size_t kNumDTypes = 34;
 
-// How a matrix of this type meets its input (engine 4.4): in f32 chains, exact integers, f64, or quantised blocks.
+// Arithmetic of a matmul with this weight type (engine 4.4): f32 chains, exact integers, f64, or quantised blocks.
 enum class ComputeClass : std::uint8_t { F64, F32, Wide, Int, Block };
 
 // A type in one row: all lists of types in specs, files and messages are made from these.

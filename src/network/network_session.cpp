@@ -183,7 +183,8 @@ Result<void> NetworkSession::plan(const Shape& input) {
   has_forward_ = false;
   input_.reset();
   arena_ = Arena::measuring();
-  // Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
+  // Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above every address of the measuring
+  // arena.
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, element()};
   input_ = input;
   external_.reset();

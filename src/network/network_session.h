@@ -78,9 +78,9 @@ class NetworkSession {
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
   void carry_states();
 
-  // Everything that calls to come take over from those before, as bytes that any machine reads: states of `stateful` layers and what metacognition
-  // layers remember; empty where the network has neither. carry() puts it into a session of the same network, which is then prepared for
-  // the input of the last call. CorruptData; errors of prepare(). After an error the states are those of reset().
+  // Serialised state that the next call depends on (portable bytes): states of `stateful` layers and memories of metacognition layers; empty where
+  // the network has neither. carry() restores it in a session of the same network, which is then prepared for the input of the last call.
+  // CorruptData; errors of prepare(). After an error the states are those of reset().
   std::vector<std::byte> carried();
   Result<void> carry(std::span<const std::byte> carried);
 

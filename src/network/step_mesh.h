@@ -33,7 +33,7 @@ struct StepGradient {
   ConstView dy;
 };
 
-// Who carries gaps through ticks (StepMesh::carry): sees every layer that runs again and goes back, children before their container.
+// Hook of StepMesh::carry, which carries gaps through ticks: sees every layer that runs again and goes back, children before their container.
 class StepCarrier : public LayerWatch {
  public:
   // The layers to come are those of this cell, as it ran `back` ticks ago.
@@ -107,7 +107,7 @@ class StepMesh {
     std::size_t bytes = 0, input_bytes = 0;
   };
   struct Failure;
-  // One way back through ticks.
+  // Arguments of one backward pass through ticks.
   struct Way {
     Gradients* gradients;
     const TweenRules* tween = nullptr;
@@ -170,7 +170,5 @@ class StepMesh {
   std::vector<ConstView> port_gradients_;
   Tape tape_;
 };
-
-// M-13: the mission's names.
 
 }  // namespace loom

@@ -1,6 +1,6 @@
 #pragma once
-// Texts on their way out of a pass: a bounded queue and a thread that delivers them. offer() never waits for the network: what finds the
-// queue full is dropped and counted.
+// Bounded queue of telemetry lines, and a background thread that delivers them. offer() never waits for the network: lines are dropped and counted
+// when the queue is full.
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,7 @@ class LineQueue {
   // Waits until nothing is under way, at most that long; for ends of programs and for tests.
   bool drain(int milliseconds);
   std::uint64_t sent() const;
-  // Those that found the queue full or could not be delivered.
+  // Number of lines that found the queue full or could not be delivered.
   std::uint64_t dropped() const;
 
  private:

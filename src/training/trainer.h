@@ -73,7 +73,7 @@ class Trainer {
     LossValue loss;
   };
   Result<Evaluation> evaluate(const Samples& batch);
-  // measure() evaluates batches that come after one another, the first from states of 0; training then goes on as if it had not been asked.
+  // measure() evaluates batches that come after one another, the first from states of 0; training state is restored afterwards.
   template <class F>
   Result<void> aside(F&& measure) {
     const std::vector<std::byte> before = session().carried();

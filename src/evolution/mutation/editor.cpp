@@ -10,7 +10,8 @@
 namespace loom {
 namespace {
 
-// Layers that a sweep runs. Links to links double with every step, so each cell is counted once. The network is prepared: no circles.
+// Number of layers that a forward pass runs. Links to links double it with every step, so each cell is counted once. The network is prepared: no
+// cycles.
 class Operations {
  public:
   explicit Operations(const Network& network) : network_(network), known_(network.num_cells()) {}

@@ -20,14 +20,14 @@ void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y);
 
 // sums[cols] = snap(sums + sum over rows of |w|).
 void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums);
-// Row by row, entry i of d: 0 where sums[i] <= threshold; else d, or d / sums[i] with `divide`, less base where there is one.
-// Base has no data, or the shape of d.
+// Row by row: d[i] = (divide ? d[i] / sums[i] : d[i]) - base[i]; 0 where sums[i] <= threshold. `base` has no data (none is subtracted), or the shape
+// of d.
 void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d);
 // d = d brought into [-limit, limit].
 void clamp(const Exec& exec, double limit, Tensor d);
 
-// Distributions p with gaps e: the target p + e is cut at 0 and scaled to the sum of p, run by run (an empty one stays p); out is that less
-// p. out may be e. A gap of 0 stays 0.
+// Distributions p with gaps e: out = projected(p + e) - p, where the target p + e is cut at 0 and scaled to the sum of p, run by run (an empty one
+// stays p). out may be e. A gap of 0 stays 0.
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out);
 
 // Through y = (x - mean) / s * gamma + beta the other way: out = e * s / gamma, 0 where |gamma| <= threshold. s is that of each sample's
