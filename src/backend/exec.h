@@ -188,7 +188,7 @@ struct Exec {
   Arena& arena;                                // activations and op scratch; a layer rewinds what it took
   const std::atomic<bool>* cancel = nullptr;   // read between cells
   Activations activations = Activations::int16;
-  mutable std::optional<Error> status{};       // first error of this sweep
+  mutable std::optional<Error> status{};       // first error of this pass
 
   // Ops take what memory they need and compute nothing.
   bool rehearsal() const { return arena.measures(); }

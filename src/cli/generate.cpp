@@ -29,7 +29,7 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
   Prompt prompt;
   if (o.prompting.messages.empty()) {
     LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
-    // Editors and echo end a text with a line break that nobody means.
+    // Editors and echo end a text with a line break that is not meant as part of it.
     if (!o.file.empty() && prompt.text.ends_with('\n')) prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
   }
   if (!o.raw) {

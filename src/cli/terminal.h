@@ -21,7 +21,7 @@ bool knows_escapes(int fd);
 
 // Columns that the text takes; characters that move nothing count 0, wide ones 2.
 int display_width(std::string_view text);
-// The text, or as much of its end as fits behind an ellipsis: the end of a path tells most.
+// The text, or as much of its end as fits behind an ellipsis: the end of a path says most.
 std::string clip_front(std::string_view text, int columns);
 // The same for the beginning.
 std::string clip_back(std::string_view text, int columns);

@@ -235,7 +235,7 @@ void TrainView::draw(bool always) {
   winsize size{};
   int columns = 80, rows = 24;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    // Beyond these a line or a picture tells nobody more, and some terminals claim 65535 x 65535.
+    // Larger sizes show no more, and some terminals claim 65535 x 65535.
     columns = std::min<int>(size.ws_col, 400), rows = std::min<int>(size.ws_row, 200);
   }
   // A window of another size has wrapped the old lines anywhere: begin again on an empty screen.

@@ -231,7 +231,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string temporary = temporary_name(path);
-    const int slot = register_temporary(temporary);  // first, so that no signal finds a file that nobody knows
+    const int slot = register_temporary(temporary);  // first, so that no signal finds a file that is not registered
     AtomicFile file(path, std::move(temporary), slot);
     LOOM_TRY(const bool opened, file.open());
     if (opened) return file;
@@ -347,7 +347,7 @@ bool is_file(const std::string& path) {
 
 namespace {
 
-// Without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that it was given.
+// The path without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that it was given.
 std::string resolved([[maybe_unused]] const std::string& path) {
   std::string out;
 #if defined(LOOM_HAS_USERS)

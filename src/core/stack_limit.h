@@ -1,6 +1,6 @@
 #pragma once
-// How deep a recursion over somebody's data may go: not beyond the stack of the thread that it runs in. Hosts give their threads what they
-// like; musl gives 128 KiB.
+// Depth limit for recursion over untrusted data: it must stay within the stack of the thread that it runs in. Stack sizes differ between hosts;
+// musl gives 128 KiB.
 
 #include <cstddef>
 #include <cstdint>

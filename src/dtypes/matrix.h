@@ -57,7 +57,7 @@ class Matrix {
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
                                     std::shared_ptr<PanelPool> pool = nullptr);
 
-  // New f32 values, row-major, in a float32 matrix that nobody else reads meanwhile: panels [first, last) of panels().
+  // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of panels().
   void refill(std::span<const float> values, std::size_t first, std::size_t last);
 
   DType dtype() const { return dtype_; }

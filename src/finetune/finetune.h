@@ -43,7 +43,7 @@ struct FinetuneConfig {
 Json finetune_config_json(const FinetuneConfig& config);
 Result<FinetuneConfig> finetune_config_from_json(const Json& json);
 
-// Where things lay; no bit depends on it beyond what the hashes of text and weights say.
+// Paths of the inputs; results depend on them only through the hashes of text and weights.
 struct FinetuneSources {
   std::string model, text, from, dtype;  // from: folder of adapters that go on learning; dtype: of the weights on load. Empty: none
 };

@@ -167,7 +167,7 @@ struct Run : Call {
   ConstView saved() const { return tape->pop(); }
   // Null when the gradient of this weight is not wanted.
   void* gradient(const Weight& weight) const { return gradients == nullptr ? nullptr : gradients->of(weight); }
-  // Where the random streams of this call stand at the first element of x.
+  // Position of the random streams of this call at the first element of x.
   std::size_t first_element(const Shape& x) const { return x.rank() == 0 ? 0 : first_sample * (x.elements() / x[0]); }
 
   const Exec& exec;

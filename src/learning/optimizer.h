@@ -37,7 +37,7 @@ struct OptimizerConfig {
   bool operator==(const OptimizerConfig&) const = default;
 };
 
-// One weight as the optimiser is told of it. Its path names it in errors and checkpoints.
+// The optimiser's view of one weight. Its path names it in errors and checkpoints.
 struct Parameter {
   std::string path;
   std::size_t elements = 0;
@@ -70,7 +70,7 @@ class Optimizer {
   std::span<const Parameter> parameters() const { return parameters_; }
   // Written to before the next step at the latest, or forget_sizes() follows.
   std::vector<OptimizerSlot> slots(std::size_t parameter) const;
-  // Somebody else wrote to weights or slots: the next step looks at how large they are.
+  // To be called after other code wrote to weights or slots: the next step measures how large they are.
   void forget_sizes() const { sizes_.assign(parameters_.size(), {}); }
   // Steps done. Setting it is all that resuming needs besides the slots.
   std::uint64_t steps() const { return steps_; }

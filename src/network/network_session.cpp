@@ -256,7 +256,7 @@ Result<void> NetworkSession::keep_statistics() {
   return done;
 }
 
-// Where the extents stay, so does the state.
+// States keep their values where their extents stay the same.
 Result<void> NetworkSession::allocate_states() {
   for (const std::size_t slot : recurrent_slots_) {
     RecurrentState& state = states_[slot];

@@ -28,7 +28,7 @@ struct NetworkSessionOptions {
   LayerWatch* watch = nullptr;          // drives: sees every layer of a forward that keeps, and of backward, whoever else looks on
   const TweenRules* tween = nullptr;    // backward carries gaps
   TargetMap* targets = nullptr;
-  bool carries_targets = false;         // what backward carries are gaps of targets: observers are told so (PassKind::Tween)
+  bool carries_targets = false;         // backward carries gaps of targets, not gradients: observers see PassKind::Tween
 };
 
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as `element`. Networks
@@ -90,7 +90,7 @@ class NetworkSession {
   std::span<MetaState> metas() { return metas_; }
 
   // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40), beside the session's own
-  // `watch`. Null: nobody looks.
+  // `watch`. Null: no observer.
   void observe(PassWatch* watch) {
     watch_ = watch;
     look(watch);

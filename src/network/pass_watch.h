@@ -1,5 +1,5 @@
 #pragma once
-// Watches of whole passes: one that is told where in a run the layers it sees stand, and two as one.
+// Hooks on whole passes: PassWatch also sees where passes begin; BothWatches joins two watches.
 
 #include "layers/layer.h"
 

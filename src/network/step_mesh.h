@@ -81,7 +81,7 @@ class StepMesh {
   Result<void> prepare_carry(const TweenRules* rules, Gradients& gradients);
   Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients, StepCarrier& carrier);
 
-  // Sees every layer that runs; cells then run one after the other on the calling thread. Null: nobody looks.
+  // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }
   std::atomic<bool>& cancel() { return cancel_; }
   const Network& network() const { return *network_; }

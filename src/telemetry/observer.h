@@ -1,6 +1,6 @@
 #pragma once
-// Observers of running networks (engine E-40): a hub stands between a session or a step mesh and any number of observers, and tells each
-// of every layer that ran, children before their container, on the calling thread. Observers see values and change none.
+// Observers of running networks (engine E-40): a hub stands between a session or a step mesh and any number of observers, and notifies
+// each of every layer that ran, children before their container, on the calling thread. Observers see values and change none.
 
 #include <memory>
 #include <string>
@@ -32,7 +32,7 @@ struct LayerEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // After an error the observer is not called again; ObserverHub::detached() tells why.
+  // After an error the observer is not called again; ObserverHub::detached() says why.
   virtual Result<void> observe(const LayerEvent& event) = 0;
   // A pass begins.
   virtual void begin(PassKind /*kind*/) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Members of a JSON object into variables, each named once. The first thing wrong is kept and returned by finish(), which also refuses
-// keys that nobody asked for.
+// Reads members of a JSON object into variables, each named once. The first error is kept and returned by finish(), which also refuses
+// keys that were not asked for.
 
 #include <functional>
 #include <optional>

@@ -15,8 +15,8 @@ namespace loom {
 
 struct TrainProgress;
 
-// Notices a loss that runs away: its running mean stands at ten times the least one so far and at a tenth of the first one at least (noise
-// around a loss of nearly nothing is no reason to worry).
+// Detects a diverging loss: its running mean is ten times the least one so far and at least a tenth of the first one (noise
+// around a loss near 0 is no reason to warn).
 class LossWatch {
  public:
   // Takes the loss of one step that counted. Returns a warning the first time; again only after the loss came back.
@@ -29,7 +29,7 @@ class LossWatch {
   bool warned_ = false;
 };
 
-// Losing this file must not end a training: after the first error nothing more is written, and error() tells.
+// Losing this file must not end a training: after the first error nothing more is written, and error() returns it.
 class Timings {
  public:
   Timings() = default;

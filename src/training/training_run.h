@@ -134,7 +134,7 @@ struct ReplayReport {
   Digest hash{};
 };
 
-// Trains again what a journal tells of and compares every hash, loss and metric. CorruptData with the first line that differs.
+// Repeats the training in a journal and compares every hash, loss and metric. CorruptData with the first line that differs.
 // `folder`: where the config's relative paths start; empty: as the journal says.
 Result<ReplayReport> replay(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
                             const TrainingRun::Callback& callback = nullptr);

@@ -35,7 +35,7 @@ class Editor {
   // Shape in front of a cell.
   Shape before(std::size_t cell) const { return cell == 0 ? input_ : network_->shape_after(cell - 1); }
 
-  // Layers that run in one sweep, each use of a shared one counted, stay within max_operations or what the network began with.
+  // Layers that run in one forward pass, each use of a shared one counted, stay within max_operations or what the network began with.
   // The network is prepared after each of these, changed or not; false: the change did not fit and was taken back. A null layer empties a
   // cell.
   bool replace(const LayerPlace& place, LayerPtr layer);

@@ -38,7 +38,7 @@ struct MutationConfig {
   std::size_t vocab_size = 256;
   std::size_t num_clusters = 8;
   std::size_t max_layers = 4096;                           // nothing is added beyond
-  std::size_t max_operations = 4096;                       // layers that run in one sweep, each use through a link counted
+  std::size_t max_operations = 4096;                       // layers that run in one forward pass, each use through a link counted
   std::size_t max_adapter_weights = std::size_t{1} << 20;  // of a Dense that repairs a shape
   std::uint64_t seed = 0;
 

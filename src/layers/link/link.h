@@ -18,7 +18,7 @@ class Link final : public Layer {
     source_.address = target;
   }
 
-  // Never the kind of its own operation: whoever reads a kind may cast to the class of that name. No spec says "link".
+  // Never the kind of its own operation: a reader of a kind may cast to the class of that name. No spec says "link".
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }
   // The link's keys; those of its own operation are that layer's.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMostDepth = 8;
 
-// 0, 1, ... of the choices.
+// Index of `given` in the choices.
 Result<std::size_t> choice(std::string_view what, const std::string& given, std::initializer_list<std::string_view> known) {
   const std::vector<std::string_view> names(known);
   return find_name(what, given, names);

@@ -299,7 +299,7 @@ Result<Value> Machine::recurse(LoopObject& loop, const Value& iterable) {
 Result<Machine::Flow> Machine::run_loop(NodeId id, const Value& iterable, Frame& frame, Frame* definition, std::int64_t depth0) {
   const Node& n = at(id);
   Ref<LoopObject> loop(new LoopObject(heap));
-  struct Keep {  // somebody still holds the loop after it ended
+  struct Keep {  // the loop may still be referenced after it ended
     LoopObject& loop;
     ~Keep() {
       loop.iterating = false;
