@@ -33,7 +33,7 @@ class LossWatch {
 class Timings {
  public:
   Timings() = default;
-  // Opens the log in a folder; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first line without event and time.
+  // Opens the log at `path`; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first line without event and time.
   void open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin);
   void observe(const TrainProgress& progress);
   void warn(std::uint64_t step, const std::string& text);

@@ -28,7 +28,7 @@ struct TrainerConfig {
   std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41; but see above)
   std::size_t tbptt_steps = 0;               // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
   std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
-  std::size_t workers = 1;                   // that compute them: sessions side by side, each with its share of the threads
+  std::size_t workers = 1;                   // whatever the number of workers: sessions side by side, each with its share of the threads
   std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
   NetworkSessionOptions session;             // `backward` and `input_gradient` are set here
 };
