@@ -1,6 +1,6 @@
 #pragma once
-// What an op needs to run: the kernels of one target, the threads, and scratch memory that was planned beforehand. Ops allocate
-// nothing; what only values can show (an id outside the table, a cancel) they leave in `status`.
+// The context an op runs in: the kernels of one target, the threads, and scratch memory that was planned beforehand. Ops allocate nothing; errors
+// that depend on values (an id outside the table, a cancel) are left in `status`.
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +18,7 @@ namespace loom {
 
 struct KernelTable;  // ops/all.h
 
-// What tensors of activations and gradients hold: f64 is for checks and for networks that ask for it.
+// Element type of activation and gradient tensors: f64 is for checks and for networks that ask for it.
 enum class Element : std::uint8_t { f32, f64 };
 template <class T>
 inline constexpr Element element_of = sizeof(T) == 8 ? Element::f64 : Element::f32;
@@ -101,10 +101,10 @@ struct View {
   std::size_t bytes() const { return shape.elements() * bytes_of(element); }
 };
 
-// Memory handed out front to back and taken back all at once. A measuring arena has none: it hands out addresses that nobody may
-// read, and tells how far they went. So a pass is planned by rehearsing it (Exec::rehearsal). Tensors and scratch of kernels come from
-// take(); what only the host reads and writes (lists of views, tables of offsets) from note(), so that take() may hand out memory of a
-// device that the host cannot touch.
+// Bump allocator: memory is handed out front to back and taken back all at once. A measuring arena has no memory: it hands out addresses that must
+// not be read, and records how far they went, so a pass is planned by rehearsing it (Exec::rehearsal). Tensors and scratch of kernels come from
+// take(); data that only the host reads and writes (lists of views, tables of offsets) from note(), so that take() may hand out device memory that
+// the host cannot touch.
 class Arena {
  public:
   struct Mark {
@@ -178,8 +178,8 @@ class Arena {
   bool measures_ = false;
 };
 
-// What the inputs of block-quantised weights are rounded to, per 32 of them: int16 leaves the weights' own rounding as the only one
-// that shows in an answer; int8 halves the arithmetic, which long prompts feel.
+// Type that the inputs of block-quantised weights are rounded to, in blocks of 32: with int16 only the rounding of the weights shows in an answer;
+// int8 halves the arithmetic, which long prompts feel.
 enum class Activations : std::uint8_t { int8, int16 };
 
 struct Exec {
@@ -188,7 +188,7 @@ struct Exec {
   Arena& arena;                                // activations and op scratch; a layer rewinds what it took
   const std::atomic<bool>* cancel = nullptr;   // read between cells
   Activations activations = Activations::int16;
-  mutable std::optional<Error> status{};       // first error of this sweep
+  mutable std::optional<Error> status{};       // first error of this pass
 
   // Ops take what memory they need and compute nothing.
   bool rehearsal() const { return arena.measures(); }

@@ -51,7 +51,7 @@ constexpr char kHelp[] =
 
 class Chat {
  public:
-  // `tells_length`: an answer that -n has cut is told of.
+  // `tells_length`: report that -n has cut an answer.
   Chat(const ChatOptions& options, const LanguageModel& model, Prompts prompts, Json messages, std::unique_ptr<Session> session, GenerationOptions generation,
        bool tells_length)
       : common_(options.common), model_(model), prompts_(std::move(prompts)), session_(std::move(session)), generation_(std::move(generation)),

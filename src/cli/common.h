@@ -1,5 +1,5 @@
 #pragma once
-// What every command shares: options, exit codes, progress on a terminal, Ctrl-C.
+// Shared by all commands: options, exit codes, progress on a terminal, Ctrl-C.
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -63,7 +63,7 @@ void remark(const CommonOptions& options, const std::string& text);
 void warn(const std::string& text);
 // An error of what stands in files names one of them: the first, where it names none. Usage and a cancel are no fault of a file.
 Result<int> naming(std::initializer_list<std::string_view> files, Result<int> status);
-// What a command ends with: its own status, or that of its error.
+// The exit status of a command: its own, or that of its error.
 inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
 
 // Escapes to colour text; empty unless stdout is a terminal that knows them and NO_COLOR is unset.

@@ -15,8 +15,8 @@ namespace loom::cli {
 // Other members stay as they are. CorruptData with the place of what is not so.
 Result<Json> read_conversation(const std::string& path);
 
-// What /save writes: {"loom_chat": 1, "messages": [...]}. A content that is no UTF-8 is kept as base64 beside its readable form, so that
-// reading it back gives the same bytes. InvalidArgument when a file stands there that holds no conversation.
+// Writes the file of /save: {"loom_chat": 1, "messages": [...]}. Content that is not UTF-8 is kept as base64 beside its readable form, so that
+// reading it back gives the same bytes. InvalidArgument when the path holds a file that is not a conversation.
 Result<void> write_conversation(const std::string& path, const Json& messages);
 
 Json message(const std::string& role, std::string content);

@@ -107,7 +107,7 @@ Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
   return out;
 }
 
-// What a shift is worth telling: all since the epoch before; of those since the start the epoch in which they begin.
+// Prints logic shifts: all since the epoch before; those since the start only in the epoch in which they begin.
 void print_events(const DriftRecord& record) {
   for (std::size_t e = 1; e < record.since_previous.size(); ++e) {
     for (const LogicShift& s : record.since_previous[e])

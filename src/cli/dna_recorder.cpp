@@ -24,7 +24,7 @@ Json as_json(std::span<const LogicShift> shifts) {
   return out;
 }
 
-// Of a row of a line: as many numbers as there are cells.
+// Reads one row of a line: an array of n finite numbers, one per cell.
 bool read_row(const Json* json, std::size_t n, std::vector<double>& to) {
   if (json == nullptr || !json->is_array() || json->size() != n) return false;
   for (const Json& value : *json) {

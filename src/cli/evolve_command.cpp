@@ -81,7 +81,7 @@ Result<Network> base_of(const EvolutionConfig& c, const std::string& config_path
   return std::move(spec->network);
 }
 
-// What a run is a function of; more generations are no other run. Files count as their bytes.
+// Everything a run is a function of; more generations do not make it another run. Files count as their bytes.
 Result<Json> identity_of(Json config, const std::optional<Digest>& data, const EvolutionConfig& c, const std::string& config_path) {
   config.erase("generations");
   Json out{{"config", std::move(config)}};

@@ -82,7 +82,7 @@ Json& member(Json& json, const std::string& path) {
   return slash == path.npos ? json[path] : json[path.substr(0, slash)][path.substr(slash + 1)];
 }
 
-// What was not given is as it was when the run began.
+// Options that were not given keep the values with which the run began.
 Result<void> take_from_run(FinetuneOptions& o, const std::string& journal) {
   LOOM_TRY(const FinetuneStart begun, read_finetune_start(journal));
   const Json given = finetune_config_json(o.config);

@@ -1,5 +1,5 @@
 #pragma once
-// What replay shares with finetune.
+// Declarations shared by replay and finetune.
 
 #include "cli/common.h"
 

@@ -29,7 +29,7 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
   Prompt prompt;
   if (o.prompting.messages.empty()) {
     LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
-    // Editors and echo end a text with a line break that nobody means.
+    // Editors and echo end a text with a line break that is not meant as part of it.
     if (!o.file.empty() && prompt.text.ends_with('\n')) prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
   }
   if (!o.raw) {
@@ -93,7 +93,7 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
   return j;
 }
 
-// Why the text ends where nobody would expect it.
+// Explains an unexpected end of the text.
 void tell_end(const GenerateOptions& o, const Session& session, const Generation& g, bool length_was_asked_for) {
   if (g.stop_reason == "context")
     remark(o.common, fmt::format("the context of {} tokens is full, so the answer ends here; --ctx makes it larger", session.context_tokens()));
@@ -124,7 +124,7 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   return interrupted() ? kInterrupted : kOk;
 }
 
-// An option that would change nothing is a mistake of whoever gives it.
+// Refuses options that would have no effect.
 Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
   const int texts = given("--prompt") + given("--file") + given("--messages");

@@ -44,8 +44,8 @@ constexpr Command kCommands[] = {
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
 };
 
-// A closed standard stream would lend its number to the next file that is opened, and text meant for a person would land in it.
-// Opened the wrong way round, a stream keeps the error visible: nothing can be read from 0 or written to 1 and 2.
+// If fd 0 to 2 is closed, the next open() would reuse its number and receive our output. /dev/null opened the wrong way round keeps the error
+// visible: nothing can be read from 0 or written to 1 and 2.
 void occupy_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(loom::cli::kFailed);
@@ -67,7 +67,7 @@ int usage_error(const CLI::App& command, const std::string& what) {
   return loom::cli::report({loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, command_path(command))});
 }
 
-// With the nearest names of what was mistyped.
+// Reports an unexpected argument, with the nearest names of a mistyped option.
 int unexpected_argument(const CLI::App& command, const std::string& argument) {
   if (!argument.starts_with('-') || argument == "-") return usage_error(command, fmt::format("\"{}\" was not expected", argument));
   std::vector<std::string> long_names;

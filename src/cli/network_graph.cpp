@@ -213,7 +213,7 @@ Run graph_command(CLI::App& app) {
     if (!loaded) return report(loaded.error());
     if (loaded->network.num_cells() > 4096)
       return report({Code::LimitExceeded, fmt::format("{}: {} cells are too many for a picture, at most 4096 are drawn", o->network, loaded->network.num_cells())});
-    loaded->network.release_masters();  // the picture tells packed bytes
+    loaded->network.release_masters();  // the picture shows packed bytes
     const std::string svg = network_svg(loaded->network);
     if (o->output.empty()) {
       std::fwrite(svg.data(), 1, svg.size(), stdout);

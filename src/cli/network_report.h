@@ -1,5 +1,5 @@
 #pragma once
-// What commands tell about networks: bytes per layer and type, differences of weights, a picture.
+// Facts about networks that commands print: bytes per layer and type, differences of weights, a picture.
 
 #include <string>
 #include <vector>

@@ -55,7 +55,7 @@ Result<void> add_variable(const std::string& entry, Json& variables) {
 // Whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
 bool mentions(std::string_view source, std::string_view name) {
   const auto in_word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  // What opens inside a tag ends with it, so the next one is looked for behind its end: a template may be 16 MB of tags.
+  // A tag ends at its first closer, and the search goes on behind that end: a template may be 16 MB of tags.
   for (const auto& [opener, closer] : {std::pair("{{", "}}"), std::pair("{%", "%}")})
     for (std::size_t begin = 0, end = 0; (begin = source.find(opener, end)) != source.npos;) {
       end = std::min(source.find(closer, begin + 2), source.size());

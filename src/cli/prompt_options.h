@@ -1,5 +1,5 @@
 #pragma once
-// What makes a prompt out of messages: the flags of chat and generate about templates, and rendering.
+// From messages to a prompt: the template flags of chat and generate, and rendering.
 
 #include <optional>
 #include <string>

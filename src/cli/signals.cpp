@@ -19,7 +19,7 @@ std::atomic<bool> g_interrupted{false};  // by Ctrl-C, which a chat survives
 std::atomic<int> g_ending{0};            // SIGTERM or SIGHUP, which nothing does
 std::atomic<bool> g_stop{false};         // either of them, as one flag for long work
 std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
-// A pipe that holds a byte while g_stop is set: whoever waits for input waits for it too. A handler may run in any thread, so no read() is sure to
+// A pipe that holds a byte while g_stop is set: waits for input also wait for it. A handler may run in any thread, so no read() is sure to
 // come back with EINTR.
 int g_wake[2] = {-1, -1};
 
@@ -84,7 +84,7 @@ void handle_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, on_stop);
   install(SIGPIPE, end_by);
   install(SIGABRT, [](int) { remove_temporary_files(); });  // abort() goes on
-  std::signal(SIGXFSZ, SIG_IGN);                            // a file that may not grow is an error to tell, not a death
+  std::signal(SIGXFSZ, SIG_IGN);                            // report EFBIG as an error instead of dying from SIGXFSZ
   struct sigaction bus{};
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO;

@@ -8,7 +8,7 @@ namespace loom::cli {
 // a second Ctrl-C ends both. A signal that was ignored when the program started stays ignored (nohup).
 void handle_signals();
 
-// What the program returns for a command's status: 128 + the signal that has stopped it.
+// The program's exit code for a command's status: 128 + the signal, if one has stopped it.
 int status_after_signals(int status);
 
 // Removes temporary files, prints "loom: WHY" and ends the program. Allocates nothing.

@@ -1,5 +1,5 @@
 #pragma once
-// What a terminal shows: its size, and how wide text is on it.
+// Properties of a terminal: its size, and how wide text is on it.
 
 #include <string>
 #include <string_view>
@@ -21,12 +21,13 @@ bool knows_escapes(int fd);
 
 // Columns that the text takes; characters that move nothing count 0, wide ones 2.
 int display_width(std::string_view text);
-// The text, or as much of its end as fits behind an ellipsis: the end of a path tells most.
+// The text, or as much of its end as fits behind an ellipsis: the end of a path says most.
 std::string clip_front(std::string_view text, int columns);
 // The same for the beginning.
 std::string clip_back(std::string_view text, int columns);
 
-// What a model writes, for a terminal: control characters but line breaks and tabs become "?" (one line of a stranger: terminal_text.h).
+// Model output made safe for a terminal: control characters other than line breaks and tabs become "?" (for one line of untrusted text:
+// terminal_text.h).
 std::string screen_text(std::string_view text);
 
 // "~" and "~/x" stand for the home folder, as in a shell.

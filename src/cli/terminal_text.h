@@ -1,5 +1,5 @@
 #pragma once
-// Text of strangers (names in files, paths, messages that repeat them) as a terminal may see it.
+// Untrusted text (names in files, paths, messages that repeat them) made safe for a terminal.
 
 #include <string>
 #include <string_view>

@@ -18,7 +18,7 @@ namespace {
 constexpr int kLabel = 9;  // columns of the plot's scale
 constexpr double kSpan = 50;
 
-// What a terminal shows of a text, cut at `columns`; escapes of ours take none.
+// The text cut at `columns` terminal columns; our own escape sequences take none.
 std::string fitted(const std::string& text, int columns) {
   std::string out;
   int used = 0;
@@ -235,7 +235,7 @@ void TrainView::draw(bool always) {
   winsize size{};
   int columns = 80, rows = 24;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    // Beyond these a line or a picture tells nobody more, and some terminals claim 65535 x 65535.
+    // Larger sizes show no more, and some terminals claim 65535 x 65535.
     columns = std::min<int>(size.ws_col, 400), rows = std::min<int>(size.ws_row, 200);
   }
   // A window of another size has wrapped the old lines anywhere: begin again on an empty screen.

@@ -93,13 +93,13 @@ void forget_temporary(int slot) {
 constexpr std::size_t kLongestStem = 200;
 constexpr std::string_view kEnding = ".part";
 
-// What the names of temporary files begin with. Cut, so that they fit into a folder's 255 bytes whenever the target's name does.
+// The prefix of temporary file names, cut so that they fit into a folder's limit of 255 bytes whenever the target's name does.
 std::string temporary_stem(const std::string& path) {
   const std::size_t slash = path.find_last_of('/'), begin = slash == std::string::npos ? 0 : slash + 1;
   return path.substr(begin, kLongestStem) + ".";
 }
 
-// Only has to be new, which O_EXCL checks; nobody needs to be kept from guessing it.
+// The name only has to be new, which O_EXCL checks; it may be guessable.
 std::string temporary_name(const std::string& path) {
   static std::atomic<std::uint64_t> count{0};
   std::uint64_t z = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) + 0x9E3779B97F4A7C15u * ++count;
@@ -109,7 +109,7 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}{}{:016x}{}", folder, temporary_stem(path), z ^ z >> 31, kEnding);
 }
 
-// Files that a killed save of `path` has left: ours by name and owner, and locked by nobody.
+// Removes files that a killed save of `path` has left: ours by name and owner, and not locked.
 void remove_leftovers([[maybe_unused]] const std::string& path) {
 #if defined(LOOM_HAS_USERS)
   DIR* const dir = ::opendir(folder_of(path).c_str());
@@ -147,7 +147,7 @@ Result<void> read_exactly(int fd, std::byte* to, std::size_t n, const std::strin
   return {};
 }
 
-// Until the end, which a file of /proc does not tell beforehand.
+// Reads until the end: files of /proc do not report their size.
 Result<void> read_rest(int fd, std::string& text, std::size_t max_bytes, const std::string& path) {
   char more[16384];
   for (;;) {
@@ -231,7 +231,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string temporary = temporary_name(path);
-    const int slot = register_temporary(temporary);  // first, so that no signal finds a file that nobody knows
+    const int slot = register_temporary(temporary);  // first, so that no signal finds a file that is not registered
     AtomicFile file(path, std::move(temporary), slot);
     LOOM_TRY(const bool opened, file.open());
     if (opened) return file;
@@ -259,7 +259,7 @@ Result<bool> AtomicFile::open() {
   if (replaces) {
     auto mode = static_cast<mode_t>(old.st_mode & 0777);
     const bool same = old.st_uid == now.st_uid && old.st_gid == now.st_gid;
-    // What a group might do must not pass to another group.
+    // If the old group cannot be kept, its permissions must not pass to another group.
     if (!same && ::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) mode &= 0707;
     if (::fchmod(fd, mode) != 0) return system_error(path_, "cannot keep its permissions");
   }
@@ -347,7 +347,7 @@ bool is_file(const std::string& path) {
 
 namespace {
 
-// Without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that it was given.
+// The path without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that it was given.
 std::string resolved([[maybe_unused]] const std::string& path) {
   std::string out;
 #if defined(LOOM_HAS_USERS)
@@ -376,7 +376,7 @@ Result<std::string> path_inside(const std::string& folder, std::string_view name
   if (!inside) return fail(Code::OutOfRange, "file name \"{}\" leaves the model's folder", name.substr(0, 120));
   std::string path = folder + "/" + std::string(name);
   const std::string root = resolved(folder), target = resolved(path);
-  // What is not there cannot be opened either.
+  // A missing file is left to open() to report.
   if (target.empty() || root.empty() || is_below(root, target)) return path;
   const std::size_t revision = root.find_last_of('/'), snapshots = root.rfind('/', revision - 1);
   const bool cached = revision != 0 && snapshots != root.npos && root.substr(snapshots, revision - snapshots) == "/snapshots" &&

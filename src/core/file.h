@@ -18,7 +18,7 @@ namespace loom {
 // when its lost pages are read; a program says which file it was by mapped_file_at().
 class MappedFile {
  public:
-  // NotFound, IoError for anything but a regular file, which is told without waiting for a pipe's writer; an empty file is an empty span.
+  // NotFound, IoError for anything but a regular file, found without waiting for a pipe's writer; an empty file is an empty span.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -46,7 +46,7 @@ Result<std::string> read_stream(int fd, const std::string& name, std::size_t max
 
 // A file written piece by piece beside its target and put in place by commit(): after a crash, an error or a full disk the old
 // file is still there. DiskFull, IoError.
-// The file beside it is NAME.<16 hexadecimal digits>.part: new, nobody else's, and locked while its writer lives, so that the next save of NAME
+// The file beside it is NAME.<16 hexadecimal digits>.part: new, our own, and locked while its writer lives, so that the next save of NAME
 // removes what a killed one has left. A file that is replaced passes on its permissions; a new one has those that the umask leaves.
 class AtomicFile {
  public:

@@ -39,7 +39,7 @@ class Journal {
   static Result<Journal> create(const std::string& path);
   // Goes on behind the marked bytes; what follows them is cut off. CorruptData when the file ends before or begins with others.
   static Result<Journal> resume(const std::string& path, const JournalMark& mark);
-  // Of a record that no checkpoint counts on: goes on behind the lines whose step is at most `keep_to`, which stand first.
+  // Resumes a record that no checkpoint counts on: appends behind the lines whose step is at most `keep_to`, which stand first.
   static Result<Journal> resume(const std::string& path, std::uint64_t keep_to);
   Journal() = default;
 

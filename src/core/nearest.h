@@ -12,7 +12,7 @@ namespace loom {
 std::string folded_name(std::string_view text);
 // "a|b|c" cut at the bars; nothing for "".
 std::vector<std::string_view> split_names(std::string_view names);
-// What an error may repeat: at most 80 bytes, control and non-ASCII bytes as '?'.
+// Untrusted text as an error may repeat it: at most 80 bytes, control and non-ASCII bytes as '?'.
 std::string printable(std::string_view text);
 // Up to three of `known`, by edit distance, joined by ", ".
 std::string nearest_names(std::string_view wanted, std::span<const std::string_view> known);

@@ -29,7 +29,7 @@ constexpr std::uint32_t random_site(std::string_view path) {
   return h;
 }
 
-// In (0, 1), exact in f32.
+// A uniform number in (0, 1), exact in f32.
 constexpr float uniform_of(std::uint32_t word) { return (static_cast<float>(word >> 9) + 0.5f) * 0x1p-23f; }
 
 struct RandomStream {

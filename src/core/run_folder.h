@@ -14,7 +14,7 @@ namespace loom {
 // The right to write into a folder. Its holder's death releases it, however that comes.
 class FolderLock {
  public:
-  // Makes the file `lock` in a folder that is there. InvalidState when somebody else has it, this process too; IoError.
+  // Makes the file `lock` in a folder that is there. InvalidState when it is already locked, also by this process; IoError.
   static Result<FolderLock> take(const std::string& folder);
   FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FolderLock& operator=(FolderLock&& other) noexcept {
@@ -30,7 +30,7 @@ class FolderLock {
 
 enum class RunStart : std::uint8_t { fresh, resume, overwrite };
 
-// The names of the files that a kind of run writes. Its journal or checkpoint tells a run of its own kind.
+// The names of the files that a kind of run writes. A folder with its journal or checkpoint holds a run of its own kind.
 struct RunKind {
   std::string_view name, journal, checkpoint;
   std::uint64_t first_lines;                 // that a journal may have before the first checkpoint
@@ -47,7 +47,7 @@ inline constexpr RunKind kFinetuningRun{"fine-tuning", "journal.jsonl", "checkpo
 inline constexpr RunKind kAdapterRun{"fine-tuning", "run/journal.jsonl", "run/checkpoint.entity", 2, kAdapterFiles};
 
 // A run begins in a folder that holds one of its own kind, or nothing that it would write and no run of another kind: else InvalidArgument with
-// the first such file, unless it may be overwritten. Other files are nobody's business, and a folder need not be there.
+// the first such file, unless it may be overwritten. Other files are ignored, and the folder need not exist.
 Result<void> check_folder(const std::string& folder, RunStart start, const RunKind& kind);
 
 // Whether a run goes on from its checkpoint (true) or begins (false), by the files of its folder. InvalidArgument for a fresh run where there is

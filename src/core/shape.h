@@ -21,7 +21,7 @@ class Shape {
 
   // ShapeMismatch for a rank outside 1..8 or an extent of 0, SizeOverflow for more than 2^40 elements.
   static Result<Shape> create(std::span<const std::size_t> extents);
-  // Of extents that were checked before.
+  // For extents that were checked before.
   static Shape of(std::initializer_list<std::size_t> extents) { return create({extents.begin(), extents.size()}).value(); }
 
   std::size_t rank() const { return rank_; }

@@ -1,6 +1,6 @@
 #pragma once
-// How deep a recursion over somebody's data may go: not beyond the stack of the thread that it runs in. Hosts give their threads what they
-// like; musl gives 128 KiB.
+// Depth limit for recursion over untrusted data: it must stay within the stack of the thread that it runs in. Stack sizes differ between hosts;
+// musl gives 128 KiB.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace loom {
 
 class StackLimit {
  public:
-  // What calls between two questions, and those that ask none, may take.
+  // Stack left for the calls between two checks, and for calls that do not check.
   static constexpr std::size_t kReserve = std::size_t{24} << 10;
 
   // Asks the system about the calling thread, once per thread. Where that cannot be known it takes 768 KiB from here on for granted.

@@ -1,5 +1,5 @@
 #pragma once
-// Loops over a large tensor ask now and then whether to give up, so that a load or a conversion ends soon after somebody said so.
+// Cancellation of loops over a large tensor: they check it now and then, so that a load or a conversion ends soon after a request.
 
 #include <algorithm>
 #include <cstddef>

@@ -6,8 +6,8 @@
 namespace loom {
 namespace {
 
-// What goes through the first-level cache at once. Strides are often powers of two, whose lines share few of its places: sixteen lines of a
-// side, each read or written whole, are about what it holds of them.
+// Side of the tile that passes through the first-level cache at once. Strides are often powers of two, whose lines share few cache sets: sixteen
+// lines per side, each read or written whole, are about as many as the cache holds of them.
 constexpr std::size_t kTile = 16;
 
 template <class T>

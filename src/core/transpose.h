@@ -1,5 +1,5 @@
 #pragma once
-// Rows into columns, for whoever lays a matrix out anew.
+// Transposition, for changes of a matrix layout.
 
 #include <cstddef>
 

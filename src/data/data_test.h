@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of data sets share.
+// Helpers shared by the tests of data sets.
 
 #include <gtest/gtest.h>
 

@@ -27,7 +27,7 @@ struct DatasetInfo {
   std::vector<std::string> columns;      // of the inputs in their order, where a header names them
 };
 
-// Where samples are written, one behind the other: `labels` is used for classes, `values` for values.
+// Destination of samples, one behind the other: `labels` is used for classes, `values` for values.
 struct SampleBuffers {
   std::span<float> inputs;
   std::span<std::int32_t> labels;

@@ -26,7 +26,7 @@ struct BlockLayout {
 inline constexpr std::size_t kMaxBlockElements = 256;
 inline constexpr std::size_t kMaxSubBlocks = 16;
 
-// Of a block format only (is_block_format).
+// Defined for block formats only (is_block_format).
 const BlockLayout& block_layout(DType format);
 
 // One block: codes [elements], scales and mins [sub_blocks]. K-quants: scale = d * sc and min = -(dmin * m), exact in f32.

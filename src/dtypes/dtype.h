@@ -52,7 +52,7 @@ enum class DType : std::uint8_t {
 inline constexpr std::size_t kNumTypes = 21;
 inline constexpr std::size_t kNumDTypes = 34;
 
-// How a matrix of this type meets its input (engine 4.4): in f32 chains, exact integers, f64, or quantised blocks.
+// Arithmetic of a matmul with this weight type (engine 4.4): f32 chains, exact integers, f64, or quantised blocks.
 enum class ComputeClass : std::uint8_t { F64, F32, Wide, Int, Block };
 
 // A type in one row: all lists of types in specs, files and messages are made from these.
@@ -117,7 +117,7 @@ constexpr const DTypeInfo& info(DType t) { return kDTypes[index(t)]; }
 constexpr std::string_view name(DType t) { return info(t).name; }
 constexpr bool is_block_format(DType t) { return info(t).compute == ComputeClass::Block; }
 
-// What a row that was forgotten, or stands in the wrong place, would break in silence.
+// Catches a row that is missing or out of place, which would break lookups silently.
 static_assert(
     [] {
       for (std::size_t i = 0; i < kNumDTypes; ++i)

@@ -40,7 +40,7 @@ inline std::uint16_t float_to_float16(float x) {
   return static_cast<std::uint16_t>(sign | (base + kept));
 }
 
-// What weights are encoded with (engine 4.1): overflow, infinities included, gives +-65504.
+// The float16 encoding of weights (engine 4.1): overflow, infinities included, gives +-65504.
 inline std::uint16_t float_to_float16_saturated(float x) {
   const std::uint16_t h = float_to_float16(x);
   return (h & 0x7fffu) == 0x7c00u ? static_cast<std::uint16_t>(h - 1) : h;

@@ -1,5 +1,5 @@
 #pragma once
-// What the codec tests share: tests/golden/dtypes.json, and the generator of inputs that tools/golden/dtypes.py uses as well.
+// Shared by the codec tests: tests/golden/dtypes.json, and the generator of inputs that tools/golden/dtypes.py uses as well.
 
 #include <gtest/gtest.h>
 

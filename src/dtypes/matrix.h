@@ -57,7 +57,7 @@ class Matrix {
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
                                     std::shared_ptr<PanelPool> pool = nullptr);
 
-  // New f32 values, row-major, in a float32 matrix that nobody else reads meanwhile: panels [first, last) of panels().
+  // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of panels().
   void refill(std::span<const float> values, std::size_t first, std::size_t last);
 
   DType dtype() const { return dtype_; }
@@ -86,7 +86,7 @@ class Matrix {
  private:
   static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
 
-  // Of a row of a kind that has scales by row.
+  // For kinds that have one scale per row.
   void put_row_factors(std::size_t row, double scale, std::int64_t zero_point);
 
   DType dtype_ = DType::float32;

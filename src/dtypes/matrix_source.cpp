@@ -1,4 +1,4 @@
-// What files hold, laid out in panels.
+// Packing of matrices from files into panels.
 
 #include <bit>
 #include <cstring>

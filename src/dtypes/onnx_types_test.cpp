@@ -64,7 +64,7 @@ QuantizedMatrix empty_matrix(const Json& c, DType dtype, const Numbers& x) {
 
 bool is_float(DType t) { return info(t).compute == ComputeClass::F32; }
 
-// What a code stands for, before its scale and with its zero point.
+// The number a code stands for, before its scale and with its zero point.
 float number_of(DType t, std::int64_t code) {
   switch (t) {
     case DType::float16: return float16_to_float(static_cast<std::uint16_t>(code));

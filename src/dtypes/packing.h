@@ -23,7 +23,7 @@ constexpr bool has_zero_points(DType t) { return info(t).panel.has_zeros; }
 constexpr bool has_scales(DType t) {
   return index(t) < kNumTypes && info(t).compute != ComputeClass::F64 && !(info(t).compute == ComputeClass::F32 && info(t).bits > 8);
 }
-// What one scale and one zero point take in a file.
+// Types of a scale and of a zero point in a file.
 constexpr DType scale_dtype(DType t) { return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? DType::float64 : DType::float32; }
 constexpr DType zero_dtype(DType t) { return info(t).bits <= 8 ? DType::uint8 : t; }
 
@@ -40,7 +40,7 @@ struct PackedMatrix {
 // InvalidArgument when the sizes do not fit each other, a code is none of the type's, or the type is a block format; Cancelled by `stop`.
 Result<PackedMatrix> pack(const QuantizedMatrix& matrix, const Stop& stop = {});
 
-// The way back; unpack(pack(m)) = m and pack(unpack(p)) = p. ShapeMismatch for wrong sizes or a span that D-06 lacks; CorruptData for
+// The inverse; unpack(pack(m)) = m and pack(unpack(p)) = p. ShapeMismatch for wrong sizes or a span that D-06 lacks; CorruptData for
 // ternary code 3, filling that is not the code of value 0, and zero points outside the code range; NonFinite for a scale.
 Result<QuantizedMatrix> unpack(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span, std::span<const std::byte> codes,
                                std::span<const std::byte> scales = {}, std::span<const std::byte> zeros = {}, const Stop& stop = {});

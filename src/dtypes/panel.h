@@ -52,7 +52,7 @@ struct PanelTraits {
   // Integers with a scale, computed in f64.
   constexpr bool is_wide() const { return inputs == PanelInputs::F64 && scales == PanelScales::ByRow; }
   constexpr std::size_t block_code_bytes() const { return kBlockCols * kPanelRows / 8 * code_bits; }
-  // Of a row's scale, and of its zero point.
+  // Bytes of a row's scale, and of its zero point.
   constexpr std::size_t row_factor_bytes() const { return scales != PanelScales::ByRow ? 0 : inputs == PanelInputs::F64 ? 8 : 4; }
 };
 

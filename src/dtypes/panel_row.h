@@ -1,5 +1,5 @@
 #pragma once
-// The one walk over a row of a matrix as it lies in its panel, for whoever packs, decodes or copies: elements, or blocks of codes with
+// Iteration over a row of a matrix as it lies in its panel, for packing, decoding and copying: elements, or blocks of codes with
 // their factors. Kernels, which read sixteen rows at a time, have their own.
 
 #include <algorithm>

@@ -86,7 +86,7 @@ double cut_group_scale(DType t, double scale, std::size_t group_size) {
   return std::bit_cast<float>((bits + dropped) & ~dropped);
 }
 
-// Of a finite number.
+// Expects a finite number.
 [[gnu::always_inline]] inline float snapped_finite(float x) {
   const float size = x < 0 ? -x : x;
   return size < kSnap ? 0.0f : x;
@@ -116,7 +116,7 @@ F4 clamped(const F4& x, float low, float high) {
 // Larger weights count as this when scales are estimated, so that no code times its scale leaves f32; they saturate (D-05).
 constexpr float kLargest = 0x1p126f;
 
-// What one span holds, in one pass over it.
+// Statistics of one span, gathered in one pass over it.
 struct Extremes {
   float low = 0, high = 0;  // at least 0 lies between
   float largest = 0;        // size

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of this folder share.
+// Helpers shared by the tests of this folder.
 
 #include <gtest/gtest.h>
 

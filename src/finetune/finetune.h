@@ -43,13 +43,13 @@ struct FinetuneConfig {
 Json finetune_config_json(const FinetuneConfig& config);
 Result<FinetuneConfig> finetune_config_from_json(const Json& json);
 
-// Where things lay; no bit depends on it beyond what the hashes of text and weights say.
+// Paths of the inputs; results depend on them only through the hashes of text and weights.
 struct FinetuneSources {
   std::string model, text, from, dtype;  // from: folder of adapters that go on learning; dtype: of the weights on load. Empty: none
 };
 
-// What a run leaves behind beside its adapters: folder/journal.jsonl, which replay proves, and folder/checkpoint.entity, which holds the masters
-// of the adapters, the optimiser's slots, the place in the text and the losses so far, but none of the model's own weights.
+// Record of a run beside its adapters: folder/journal.jsonl, which replay proves, and folder/checkpoint.entity, which holds the masters of the
+// adapters, the optimiser's slots, the place in the text and the losses so far, but none of the model's own weights.
 struct FinetuneRecord {
   std::string folder{};                                // empty: nothing is written
   RunStart start = RunStart::fresh;                    // resume: go on from the checkpoint, where there is one
@@ -94,7 +94,7 @@ struct FinetuneInput {
 };
 Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConfig& config);
 
-// Of a folder that holds a journal of such a run: what it was begun with. CorruptData, NotFound.
+// The settings a run began with, read from a folder that holds its journal. CorruptData, NotFound.
 struct FinetuneStart {
   FinetuneConfig config;
   FinetuneSources sources;

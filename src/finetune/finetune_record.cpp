@@ -1,4 +1,4 @@
-// A fine-tuning as its journal tells of it: settings and sources in JSON, and the run done again.
+// A fine-tuning run in its journal: settings and sources in JSON, and replay of the run.
 
 #include "finetune/finetune.h"
 #include "lm/language_model.h"

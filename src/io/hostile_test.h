@@ -1,5 +1,5 @@
 #pragma once
-// What the readers' tests share: real data, files that were cut or had a byte changed, and a count of what was allocated meanwhile.
+// Shared by the readers' tests: real data, files that were cut or had a byte changed, and a count of the bytes allocated meanwhile.
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 namespace loom {
 namespace {
 
-// Where a weight's packed parts live until the file is written.
+// Storage of a weight's packed parts until the file is written.
 struct PackedTensor {
   EntityTensor tensor;
   PackedMatrix packed;

@@ -1,5 +1,5 @@
 #pragma once
-// What a spec says about one low-rank adapter of a layer (engine L-140).
+// Spec of one low-rank adapter of a layer (engine L-140).
 
 #include "layers/fields.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a step leaves beside its output: gradients of the weights, and the running statistics that a training forward measured.
+// Results of a step beside its output: gradients of the weights, and the running statistics that a training forward measured.
 
 #include <functional>
 #include <span>
@@ -48,7 +48,7 @@ class Statistics {
  public:
   // Where the new values of this weight go.
   void* put(const Weight& weight);
-  // What was put for it since the last clear(): a layer that runs twice in a step goes on from its own. Null: nothing.
+  // The values put for `weight` since the last clear(); a layer that runs twice in a step goes on from its own. Null: none.
   const void* latest(const Weight& weight) const;
   // visit(weight, values) of those that were put since the last clear().
   void visit(const std::function<void(const Weight&, const void*)>& visit) const;

@@ -1,5 +1,5 @@
 #pragma once
-// What the rest of Loom needs to know of a layer kind without knowing the kind: one row, which stands in the kind's own folder.
+// A layer kind as the rest of Loom sees it, without knowing the kind: one row, which stands in the kind's own folder.
 
 #include <cstddef>
 #include <memory>
@@ -13,7 +13,7 @@ namespace loom {
 class Layer;
 using LayerPtr = std::unique_ptr<Layer>;
 
-// What the layers inside a container read.
+// Input of the layers inside a container.
 enum class Inside : std::uint8_t {
   None,      // there are none
   Chain,     // each the output of the one before

@@ -79,7 +79,7 @@ class Layer {
   // The same for target propagation (layers/tween.h): e = target of y - y, d = target of x - x, and the sums whose means, times
   // tween_factor() and a rate, move the weights. Kinds that only move, choose or add values carry gaps as they carry gradients.
   virtual void target(const Run& run, const TweenRules& /*rules*/, const ConstView& e, const View& d) const { backward(run, e, d); }
-  // Of target propagation: over how many rows the products of an update are averaged, and the kind's factor of a weight.
+  // For target propagation: the number of rows over which the products of an update are averaged, and the kind's factor of a weight.
   virtual std::size_t tween_rows(const Shape& /*x*/, const Shape& y) const { return y.rows(); }
   virtual double tween_factor(const Weight& /*weight*/) const { return 1; }
   // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.

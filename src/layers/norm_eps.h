@@ -1,5 +1,5 @@
 #pragma once
-// What norms allow as eps, as the configurations of language models do; below 0 a root has no value, and a great eps leaves zeros.
+// Allowed range of eps in norms, as in configurations of language models; below 0 the root may be undefined, and a great eps leaves zeros.
 
 #include "core/error.h"
 

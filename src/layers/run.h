@@ -1,6 +1,6 @@
 #pragma once
-// What a layer gets when it runs, beside its tensors: where it computes, what came in with the call, where its state lies, and where it
-// leaves what backward needs. A layer changes nothing but what it reaches through its Run.
+// The context a layer runs in, beside its tensors: where it computes, the side inputs of the call, where its state lies, and where it leaves the
+// values that backward needs. A layer changes nothing but what it reaches through its Run.
 
 #include <array>
 #include <cstdint>
@@ -71,7 +71,7 @@ struct SideInputs {
   const ConstView* mask = nullptr;            // [samples, keys] of the same element type: keys with an entry <= 0 are masked out
 };
 
-// What a session keeps for its layers between calls, by state slot of the layer. Empty: state starts at 0 and is dropped.
+// State that a session keeps for its layers between calls, by state slot of the layer. Empty: state starts at 0 and is dropped.
 struct StateSlots {
   std::span<RopeTable* const> rope_tables;
   std::span<KvCache* const> caches;           // [slot * sequences + sequence]
@@ -107,7 +107,7 @@ class TargetMap {
   virtual void replace(const Exec& exec, const Layer& layer, const ConstView& e, const View& d) = 0;
 };
 
-// What a call of a network brings along for every layer.
+// Arguments of one call of a network, passed to every layer.
 struct Call {
   SideInputs inputs{};
   StateSlots states{};
@@ -167,7 +167,7 @@ struct Run : Call {
   ConstView saved() const { return tape->pop(); }
   // Null when the gradient of this weight is not wanted.
   void* gradient(const Weight& weight) const { return gradients == nullptr ? nullptr : gradients->of(weight); }
-  // Where the random streams of this call stand at the first element of x.
+  // Position of the random streams of this call at the first element of x.
   std::size_t first_element(const Shape& x) const { return x.rank() == 0 ? 0 : first_sample * (x.elements() / x[0]); }
 
   const Exec& exec;

@@ -1,5 +1,5 @@
 #pragma once
-// What convolutions and pooling share: settings per axis, [B, C, axes...] inputs, and sizes that a spec may declare.
+// Shared by convolutions and pooling: settings per axis, [B, C, axes...] inputs, and sizes that a spec may declare.
 
 #include <array>
 

@@ -30,7 +30,8 @@ inline void close_targets(const Exec& exec, const TweenRules& rules, const Weigh
 // The same where the sums [d.cols] are at hand.
 void close_targets(const Exec& exec, const TweenRules& rules, const void* sums, ConstTensor x, Tensor d);
 
-// Of the gaps that `consumers` of one tensor ask of it, summed: their mean (W-31); the sum as it is without rules, when they are gradients.
+// Combines `sum`, the sum of the gaps that `consumers` of one tensor ask of it: their mean (W-31); the sum itself without rules, when they are
+// gradients.
 ConstView mean_target(const Run& run, const TweenRules* rules, const ConstView& sum, std::size_t consumers);
 // d = the gap before a norm; nothing when d has no data.
 void target_before_norm(const Exec& exec, const TweenRules& rules, NormGap norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor d);

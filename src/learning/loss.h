@@ -1,5 +1,5 @@
 #pragma once
-// What training lowers, and its gradient with respect to the outputs (engine 6.2, where the formulas stand).
+// Losses and their gradients with respect to the outputs (engine 6.2, where the formulas stand).
 //   mse mae huber bce bce_logits hinge crossentropy  per element, divided by the number of elements
 //   softmax_crossentropy kl_div multi_head_softmax_ce cosine contrastive  per row, divided by the number of rows (softmax_crossentropy: of those
 //   counted; with class weights and class targets, by the sum of their weights, as in PyTorch)
@@ -60,7 +60,7 @@ class Loss {
 
   // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a class that it has not.
   Result<void> check_classes(const LossCall& call) const;
-  // What evaluate() divides by when joint_count is 0: a function of the output's shape and the targets, not of values.
+  // The divisor of evaluate() when joint_count is 0: a function of the output's shape and the targets, not of values.
   double count(const LossCall& call) const;
   // Whether targets may be classes.
   bool takes_classes() const { return kind_ == Kind::SoftmaxCrossEntropy || kind_ == Kind::MultiHead; }

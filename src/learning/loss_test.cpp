@@ -224,7 +224,7 @@ TEST(Loss, J_21_names_and_aliases) {
   }
 }
 
-// What a loss would never look at is a mistake of who set it.
+// A setting that the loss never reads is an error of the caller.
 TEST(Loss, T_10_settings_of_other_losses_are_errors) {
   const std::vector<std::pair<LossConfig, const char*>> bad = {{{.name = "mse", .delta = 2}, "mse has no delta"},
                                                                {{.name = "l1", .label_smoothing = 0.1}, "mae has no label_smoothing"},

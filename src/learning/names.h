@@ -1,5 +1,5 @@
 #pragma once
-// What losses, optimisers and schedules share: tables of names, checks of settings, powers.
+// Shared by losses, optimisers and schedules: tables of names, checks of settings, powers.
 
 #include <cstdint>
 #include <span>

@@ -202,7 +202,7 @@ bool Optimizer::is_tame(const Exec& exec, std::size_t p, const UpdateRule& rule,
   return fit();
 }
 
-// What the equations can make of such sizes.
+// Bounds on the sizes after one update, by the equations of the rule.
 Optimizer::Sizes Optimizer::sizes_after(const UpdateRule& rule, double gradient, const Sizes& before) {
   const double g = gradient + rule.decay * before.weight;
   Sizes after = before;

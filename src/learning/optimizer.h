@@ -23,7 +23,7 @@
 
 namespace loom {
 
-// What is left empty takes the optimiser's own default (engine 6.3).
+// Empty fields take the optimiser's own default (engine 6.3).
 struct OptimizerConfig {
   std::string name = "sgd";
   double momentum = 0, dampening = 0;      // sgd; rmsprop has momentum
@@ -37,7 +37,7 @@ struct OptimizerConfig {
   bool operator==(const OptimizerConfig&) const = default;
 };
 
-// One weight as the optimiser is told of it. Its path names it in errors and checkpoints.
+// The optimiser's view of one weight. Its path names it in errors and checkpoints.
 struct Parameter {
   std::string path;
   std::size_t elements = 0;
@@ -46,7 +46,7 @@ struct Parameter {
   double rate_scale = 1;  // learning_rate_scale of its layer (T-06)
 };
 
-// What is kept per element of one weight.
+// A value that is kept per element of one weight.
 struct OptimizerSlot {
   std::string_view name;  // "momentum", "m", "v", "v_max", "square", "mean"
   Tensor values;          // [1, elements], writable: a checkpoint is read into it
@@ -70,7 +70,7 @@ class Optimizer {
   std::span<const Parameter> parameters() const { return parameters_; }
   // Written to before the next step at the latest, or forget_sizes() follows.
   std::vector<OptimizerSlot> slots(std::size_t parameter) const;
-  // Somebody else wrote to weights or slots: the next step looks at how large they are.
+  // To be called after other code wrote to weights or slots: the next step measures how large they are.
   void forget_sizes() const { sizes_.assign(parameters_.size(), {}); }
   // Steps done. Setting it is all that resuming needs besides the slots.
   std::uint64_t steps() const { return steps_; }

@@ -362,8 +362,8 @@ TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_noth
   }
 }
 
-// What bounds say of sizes must hold for the numbers: weights and slots grow for as long as it takes, and the update that would leave the range
-// is found although nobody looked at them in between.
+// The bounds on sizes must hold for the numbers: weights and slots grow for as long as it takes, and the update that would leave the range is found
+// although nobody looked at them in between.
 TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_step) {
   for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"})
     for (const bool more : {false, true}) {

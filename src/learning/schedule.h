@@ -46,7 +46,7 @@ struct ScheduleConfig {
   double warmup_factor = 0;
 };
 
-// What plateau remembers; a checkpoint holds it.
+// State of the plateau schedule; a checkpoint holds it.
 struct PlateauState {
   double rate = 0, best = 0;
   std::uint64_t bad = 0, cooldown_left = 0;
@@ -56,7 +56,7 @@ struct PlateauState {
 class Schedule {
  public:
   // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard and this schedule does not
-  // have, except for `total`: whoever counts the steps sets it for all.
+  // have, except for `total`: the code that counts the steps sets it for all.
   static Result<Schedule> create(const ScheduleConfig& config);
 
   // A function of the step alone, but for plateau.

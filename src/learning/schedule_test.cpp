@@ -135,7 +135,7 @@ TEST(Schedule, T_25_powers_are_products_in_an_order_of_their_own) {
   EXPECT_NEAR(whole_power(0.999, 1000), product, 1e-13 * product);
 }
 
-// What a schedule would never look at is a mistake of who set it.
+// A setting that the schedule never reads is an error of the caller.
 TEST(Schedule, T_30_settings_of_other_schedules_are_errors) {
   const auto refused = [](const ScheduleConfig& config, const char* message) {
     const auto made = Schedule::create(config);

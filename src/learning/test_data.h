@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of this folder share.
+// Helpers shared by the tests of this folder.
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ inline std::string text_or(const Json& object, const char* key, const std::strin
   return v ? *as_string(*v) : fallback;
 }
 
-// What f() gives under flush-to-zero and denormals-are-zero, where there is such a mode.
+// Runs f() under flush-to-zero and denormals-are-zero, where there is such a mode.
 template <class F>
 auto flushed(F&& f) {
 #if defined(__SSE2__)

@@ -88,7 +88,7 @@ Result<void> read_gguf_positions(const GgufFile& file, const GgufKeys& in, Model
   LOOM_TRY_VOID(in.f32("rope.freq_base", c.rope_theta));
   std::int64_t rotary = c.head_dim;
   LOOM_TRY_VOID(in.u32("rope.dimension_count", rotary));
-  // Of a llama file's rows of q and k nobody says how they would be interleaved then; llama.cpp refuses it too.
+  // The order of interleaved rows of q and k in llama files is not defined for a partly rotated head; llama.cpp refuses it too.
   if (rotary != c.head_dim) return fail(Code::Unsupported, "rope.dimension_count is {}, expected {}, the size of a head", rotary, c.head_dim);
 
   std::string type = in.get("rope.scaling.factor") ? "linear" : "none";  // a factor alone means linear, as in llama.cpp

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kSupported = "llama, mistral, qwen2, qwen3, bitnet";
 
-// What transformers' configuration classes take where a config.json says nothing.
+// Defaults of transformers' configuration classes for keys that a config.json leaves out.
 struct Family {
   std::string_view type, model_class;
   std::int64_t num_key_value_heads;   // 0: as many as heads

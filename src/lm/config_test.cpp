@@ -181,7 +181,7 @@ TEST(ModelConfig, F_54_partial_rotary_factors_are_refused) {
   EXPECT_EQ(read(with(kQwen25, "rope_scaling", R"({"type":"linear","factor":2,"partial_rotary_factor":0.5})")).error().code, Code::Unsupported);
 }
 
-// What the classes of transformers 5.23 take where a config.json says nothing.
+// Defaults of the classes of transformers 5.23 for keys that a config.json leaves out.
 TEST(ModelConfig, F_53_defaults_are_those_of_the_family) {
   EXPECT_EQ(read(without(kMistral, "sliding_window"))->window_of_layer(31), 4096);
   EXPECT_EQ(read(with(kMistral, "sliding_window", "null"))->window_of_layer(0), 0);

@@ -90,7 +90,7 @@ class Loader {
       if (t.place.role == TensorRole::RopeFactors) continue;
       if (t.place.layer >= source_.config.num_hidden_layers)
         return fail(Code::ShapeMismatch, "tensor {} belongs to no layer: the config has {}", t.name, source_.config.num_hidden_layers);
-      // transformers leaves such a tensor out with a warning; whoever stored it meant it to count. Neither is computed.
+      // transformers ignores such a tensor with a warning; its author meant it to count. Neither is computed.
       if (!expected.contains(key(t.place)))
         return fail(Code::Unsupported, "tensor {}: the config announces no such tensor in a {} model", t.name, source_.config.architecture);
       const std::vector<std::size_t> shape = expected_shape(source_.config, t.place.role);

@@ -27,7 +27,7 @@ struct SourceTensor {
   std::vector<std::size_t> shape;          // outermost first
   std::span<const std::byte> bytes;
   std::shared_ptr<const MappedFile> file;  // its pages are given back once repacked; may be null
-  // Of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or blocks as a GGUF has them.
+  // For tensors of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or blocks as a GGUF has them.
   std::optional<ScaleSpan> packed = std::nullopt;
   std::span<const std::byte> scales = {}, zeros = {};
   std::optional<float> bitnet_scale = {};  // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights

@@ -16,7 +16,7 @@ class StopWatch {
  public:
   explicit StopWatch(const std::vector<std::string>& stops) : stops_(stops) {}
 
-  // Text that is safe to show; stopped() tells whether a stop string has been met.
+  // Text that is safe to show; stopped() says whether a stop string has been met.
   std::string push(std::string_view piece) {
     held_ += piece;
     std::size_t cut = held_.npos;

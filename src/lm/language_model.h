@@ -35,7 +35,7 @@ struct ModelOptions {
   std::vector<std::string> adapters;                // PEFT folders (lm/peft.h), named by their position: "0", "1"...
 };
 
-// What a path holds, without building it.
+// Format of the model at a path, found without building it.
 enum class ModelFormat { Gguf, HuggingFace, Entity };
 // NotFound, or Unsupported with what was found and what is read.
 Result<ModelFormat> model_format(const std::string& path);

@@ -1,5 +1,5 @@
 #pragma once
-// What a decoder-only language model is, whatever file it came from: sizes, positions, biases, special tokens.
+// Configuration of a decoder-only language model, whatever file it came from: sizes, positions, biases, special tokens.
 // Sources: config.json of Hugging Face transformers (4.x and 5.x keys) and GGUF metadata.
 
 #include <cstdint>
@@ -58,8 +58,8 @@ struct ModelConfig {
   std::int64_t window_of_layer(std::size_t layer) const { return sliding_window > 0 && layer_slides[layer] ? sliding_window : 0; }
 };
 
-// Unsupported for other model types and for options that change numbers and are not implemented, UnknownKey for keys nobody here
-// knows, InvalidConfig for missing or impossible values. Messages name the key.
+// Unsupported for other model types and for options that change numbers and are not implemented, UnknownKey for unknown
+// keys, InvalidConfig for missing or impossible values. Messages name the key.
 Result<ModelConfig> config_from_json(const Json& config);
 
 // Adds the stop tokens of generation_config.json to config's (engine X-23).

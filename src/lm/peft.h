@@ -19,7 +19,7 @@ struct PeftConfig {
   std::vector<std::string> targets = {"q_proj", "k_proj", "v_proj", "o_proj"};  // of every block; also gate_proj, up_proj, down_proj
 };
 
-// What such a folder holds, as read.
+// Contents of such a folder, as read.
 class PeftDelta {
  public:
   struct Pair {

@@ -16,7 +16,7 @@ double log_of_sum(std::span<const float> logits, float largest) {
   return log64(sum);
 }
 
-// Biases and penalties may overflow: up is the largest number, down (and a NaN of two infinities) is a ban.
+// Biases and penalties may overflow: +inf is clamped to FLT_MAX; -inf and NaN (of two infinities) ban the token.
 float finite(float logit) {
   if (logit == INFINITY) return std::numeric_limits<float>::max();
   return std::isnan(logit) ? -INFINITY : logit;

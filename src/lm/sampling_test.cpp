@@ -183,7 +183,7 @@ TEST(Sampling, X_20_greedy_takes_the_lowest_id_on_ties) {
     options.banned = {1};
     EXPECT_EQ(*Sampler(options, 6).choose(logits, {}), 3);
   }
-  // Of equal tokens the lower ids stay.
+  // Ties are broken in favour of lower ids.
   Sampler two(with(1, 2), 6);
   const std::vector<std::int32_t> history(200, 0);
   for (std::size_t n = 0; n < 200; ++n) {

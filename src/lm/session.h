@@ -20,7 +20,7 @@ struct SessionOptions {
   Activations activations = Activations::int16;
   std::size_t context_tokens = 0;     // 0: what the model was trained for, at most kDefaultContext
   std::size_t sequences = 1;          // that can be held at once
-  std::size_t chunk_rows = 128;       // rows of one sweep at most: longer prompts are cut
+  std::size_t chunk_rows = 128;       // rows of one forward pass at most: longer prompts are cut
 };
 inline constexpr std::size_t kDefaultContext = 4096;
 
@@ -67,7 +67,7 @@ class Session {
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence);
   void forget_behind(std::size_t sequence, std::size_t n);
-  // One sweep over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
+  // One forward pass over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
   Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits);
   KvCache& cache(std::size_t slot, std::size_t sequence) { return caches_[slot * tokens_.size() + sequence]; }
   const KvCache& cache(std::size_t slot, std::size_t sequence) const { return caches_[slot * tokens_.size() + sequence]; }
@@ -91,7 +91,7 @@ class Session {
   std::vector<std::vector<std::int32_t>> tokens_; // [sequence]
   std::vector<std::size_t> written_;              // [sequence]: behind the last position that a cache holds
   Buffer logits_;
-  // Filled per sweep, reserved at create().
+  // Filled per forward pass, reserved at create().
   std::vector<KvCache*> caches_of_call_;
   std::vector<std::uint32_t> positions_;
   std::vector<SequenceRows> runs_;

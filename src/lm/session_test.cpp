@@ -58,7 +58,7 @@ Row feed(Session& session, std::span<const std::int32_t> ids, std::size_t sequen
 }
 bool same(const Row& a, const Row& b) { return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
 
-// What a session of its own says after these ids in one piece.
+// Logits of a new session that reads these ids in one piece.
 Row fresh(const std::string& name, const Ids& ids) {
   const auto session = session_of(name, {.context_tokens = ids.size(), .chunk_rows = ids.size()});
   return feed(*session, ids);
@@ -415,7 +415,7 @@ TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
   }
 }
 
-// What a ring has lost stays lost, however often the end moves.
+// Positions that a ring has lost stay lost, however often the end moves.
 TEST(Session, X_20_rewinds_in_steps_never_reach_what_the_ring_has_lost) {
   const Ids ids = random_ids(600), next = {7};
   int refused = 0, taken = 0;

@@ -31,8 +31,9 @@ Digest digest_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// What keys and values follow from: settings, and weights. All of the vectors and of the adapters that count; of every matrix its first rows, which
-// tell models apart at a thousandth of the time that all of it would take. It keeps a mistake from being believed and is no proof of equality.
+// Digest of everything that determines keys and values: settings and weights. All of the vectors and of the active adapters; of every matrix only its
+// first rows, which tell models apart at a thousandth of the time of hashing all of it. It catches a wrong model by mistake and is no proof of
+// equality.
 Digest Session::model_digest() const {
   Sha256 hash;
   const auto number = [&](double v) {

@@ -13,7 +13,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kChunk = 256;  // samples of one forward
 
-// What of a network's output is compared with what.
+// The loss that is measured: which part of a network's output is compared with which reference.
 class Loss {
  public:
   Loss(const Network& network, const AutoMorphData& data, const AutoMorphOptions& options) : network_(network), data_(data), options_(options) {}
@@ -45,7 +45,7 @@ class Loss {
     return loss;
   }
 
-  // Of the network as it is now; infinite when it is no number.
+  // Loss of the network as it is now; infinite when it is NaN.
   Result<double> measure() {
     LOOM_TRY(const std::vector<double> y, outputs());
     const double loss = of(y);
@@ -149,7 +149,7 @@ void trim(Unit& unit) {
   unit.layer->visit_weights([](Weight& w) { w.trim_versions(); });
 }
 
-// What stays in memory of a weight without its master and other versions.
+// Bytes of a weight in memory without its master and other versions.
 std::size_t packed_bytes_of(const Weight& w) { return w.resident_bytes() - w.master().size_bytes() - w.master64().size_bytes(); }
 
 class Search {
@@ -232,7 +232,7 @@ class Search {
     return n;
   }
 
-  // Of the types that may be chosen, measured ones when they have been measured.
+  // Checks that max_bytes can be reached with the types that may be chosen; `measured`: with those whose measured increase is finite.
   Result<void> check_reachable(bool measured = false) const {
     std::size_t least = fixed_;
     for (const Unit& u : units_) {

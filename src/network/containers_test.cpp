@@ -357,7 +357,7 @@ TEST(Network, G_18_V_39_grafts) {
     for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], fa[i] + fa[i]);
   }
   EXPECT_EQ(graft_networks(both, "sum").error().code, Code::InvalidConfig);
-  // What changes numbers comes along; where two differ in it there is none to take.
+  // Settings that change numbers are carried over; where two networks differ in one, grafting is refused.
   a.settings.quantized_inputs = Activations::int8, a.settings.seed = 5;
   EXPECT_EQ(graft_networks(both, "add").error().code, Code::InvalidConfig);
   b.settings.quantized_inputs = Activations::int8;

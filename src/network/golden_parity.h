@@ -22,8 +22,8 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& layer, const Network& netw
 Result<GoldenRun> run_golden(const GoldenLayer& layer, const Network& network, std::span<const float> input);
 Result<GoldenRun> run_golden_exact(const GoldenLayer& layer, const Network& network, std::span<const float> input, bool backward = false);
 
-// Of the largest value: float and wide types differ from f64 by the rounding of sums; the INT types round inputs to 8 bits first, and a
-// recurrent kind or attention amplifies that.
+// Bound relative to the largest value: float and wide types differ from f64 by the rounding of sums; the INT types round inputs to 8 bits first, and
+// a recurrent kind or attention amplifies that.
 double parity_bound(const GoldenLayer& layer, DType dtype);
 
 enum class Parity { BitEqual, WithinBound, Beyond };  // f64 rounded to f32 gives the same bits; within parity_bound(); neither

@@ -1,4 +1,4 @@
-// What holds for whole networks: addresses, one hash whatever runs beside, shapes that do not fit, parts in other types.
+// Properties of whole networks: addresses, one hash whatever runs beside, shapes that do not fit, parts in other types.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using test::read;
 using test::seeded;
 
 std::string list_of(const std::string& layers, const std::string& more = "") { return "{" + more + R"("layers":[)" + layers + "]}"; }
-// Of an output, the input's gradient and the weights' gradients.
+// Digest of an output, the input's gradient and the weights' gradients.
 std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
   EXPECT_TRUE(network.prepare(shape));
   const auto session = NetworkSession::create(network, {threads, isa, true}).value();

@@ -167,7 +167,7 @@ TEST_P(LayersGolden, L_02_equals_pytorch) {
   const Json file = golden_file(test::source_path("tests/golden/layers/") + GetParam() + ".json");
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {
-    // Of one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
+    // With one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
     Case<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
     // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps it to their ulp.
     Case<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();

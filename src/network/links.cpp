@@ -13,7 +13,7 @@ namespace loom {
 namespace {
 
 constexpr std::size_t kMaxNesting = 64;                    // containers, those that links lead into included
-constexpr std::size_t kMaxOperations = std::size_t{1} << 24;  // layers that run in one sweep, each use of a shared one counted
+constexpr std::size_t kMaxOperations = std::size_t{1} << 24;  // layers that run in one forward pass, each use of a shared one counted
 constexpr std::size_t kMaxStates = std::size_t{1} << 20;
 
 std::size_t nesting_of(Layer& layer) {

@@ -13,7 +13,7 @@
 namespace loom {
 namespace {
 
-// What a command works on: a cell, or the layer inside a metacognition layer.
+// Target of a command: a cell, or the layer inside a metacognition layer.
 struct Target {
   Metacognition* holder = nullptr;  // null: the cell itself
   std::size_t cell = 0;
@@ -141,7 +141,7 @@ struct Wish {
   MetaState state;
 };
 
-// What these states ask for, in order of execution and rule; they forget it.
+// Moves the requests of these states to `wishes`, in order of execution and rule; the states forget them.
 void take_wishes(const Network& network, std::span<MetaState> metas, std::vector<Wish>& wishes) {
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (!network.cell(i).layer) continue;
@@ -164,7 +164,7 @@ Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wis
   std::vector<MetaEvent> events;
   for (const Wish& wish : wishes) {
     MetaEvent event{wish.place, wish.rule.command, wish.rule.param, ""};
-    // What an earlier command replaced may have held the one that asks.
+    // The layer that asks may be gone: an earlier command may have replaced its container.
     bool is_there = false;
     for (std::size_t i = 0; i < network.num_cells(); ++i)
       if (network.cell(i).layer)

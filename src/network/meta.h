@@ -21,7 +21,7 @@ struct MetaEvent {
 // InvalidState unless the session runs this network; no other session may run it meanwhile.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input);
 
-// The same between two ticks: what rules asked for in these states' ticks, in the order of the states, a rule that spoke in several of them
+// The same between two ticks: what rules asked for in these states' ticks, in the order of the states, a rule that fired in several of them
 // once. If anything changed, the network is prepared anew for steps and the mesh adopts it (StepMesh::adopt): these are all of its states.
 // InvalidState unless the mesh runs this network and no tick is pending.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std::span<StepState* const> states);

@@ -122,7 +122,7 @@ class Network {
  private:
   struct LinkUse;
   enum class Sweep : std::uint8_t { Plain, Steps };
-  // Of a link that is a cell of the grid.
+  // For a link that is a cell of the grid.
   bool feeds(const Link& link) const;
   Result<void> resolve_links();
   Result<void> infer_steps();

@@ -45,7 +45,7 @@ void NetworkSession::look(LayerWatch* other) {
   call_.watch = own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_;
 }
 
-// What hangs on the network's layers as its last prepare() left them.
+// Sets up everything that depends on the network's layers as its last prepare() left them.
 Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
   if (options_.backward) {
@@ -183,7 +183,8 @@ Result<void> NetworkSession::plan(const Shape& input) {
   has_forward_ = false;
   input_.reset();
   arena_ = Arena::measuring();
-  // Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
+  // Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above every address of the measuring
+  // arena.
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, element()};
   input_ = input;
   external_.reset();
@@ -255,7 +256,7 @@ Result<void> NetworkSession::keep_statistics() {
   return done;
 }
 
-// Where the extents stay, so does the state.
+// States keep their values where their extents stay the same.
 Result<void> NetworkSession::allocate_states() {
   for (const std::size_t slot : recurrent_slots_) {
     RecurrentState& state = states_[slot];

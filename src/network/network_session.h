@@ -1,5 +1,5 @@
 #pragma once
-// What changes while a network runs: activations, gradients, threads, state. Many sessions may share one network. A step allocates
+// The mutable state of a running network: activations, gradients, threads, states of layers. Many sessions may share one network. A step allocates
 // nothing: its memory is planned at prepare() by rehearsing it.
 
 #include <algorithm>
@@ -28,14 +28,14 @@ struct NetworkSessionOptions {
   LayerWatch* watch = nullptr;          // drives: sees every layer of a forward that keeps, and of backward, whoever else looks on
   const TweenRules* tween = nullptr;    // backward carries gaps
   TargetMap* targets = nullptr;
-  bool carries_targets = false;         // what backward carries are gaps of targets: observers are told so (PassKind::Tween)
+  bool carries_targets = false;         // backward carries gaps of targets, not gradients: observers see PassKind::Tween
 };
 
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as `element`. Networks
 // themselves let such numbers through, and some activations make finite ones of them.
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element);
 
-// What one call brings along beside the input.
+// Arguments of one call beside the input.
 struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
@@ -78,19 +78,19 @@ class NetworkSession {
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
   void carry_states();
 
-  // Everything that calls to come take over from those before, as bytes that any machine reads: states of `stateful` layers and what metacognition
-  // layers remember; empty where the network has neither. carry() puts it into a session of the same network, which is then prepared for
-  // the input of the last call. CorruptData; errors of prepare(). After an error the states are those of reset().
+  // Serialised state that the next call depends on (portable bytes): states of `stateful` layers and memories of metacognition layers; empty where
+  // the network has neither. carry() restores it in a session of the same network, which is then prepared for the input of the last call.
+  // CorruptData; errors of prepare(). After an error the states are those of reset().
   std::vector<std::byte> carried();
   Result<void> carry(std::span<const std::byte> carried);
 
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
   double gate_loss() const { return gate_loss_; }
-  // What metacognition layers remember, by number in execution order.
+  // Memories of the metacognition layers, by number in execution order.
   std::span<MetaState> metas() { return metas_; }
 
   // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40), beside the session's own
-  // `watch`. Null: nobody looks.
+  // `watch`. Null: no observer.
   void observe(PassWatch* watch) {
     watch_ = watch;
     look(watch);

@@ -1,5 +1,5 @@
 #pragma once
-// Watches of whole passes: one that is told where in a run the layers it sees stand, and two as one.
+// Hooks on whole passes: PassWatch also sees where passes begin; BothWatches joins two watches.
 
 #include "layers/layer.h"
 
@@ -13,7 +13,7 @@ class PassWatch : public LayerWatch {
   virtual void begin(PassKind kind, std::uint64_t step) = 0;
 };
 
-// What drives a network and who looks on see the same pass.
+// Forwards to two watches: the one that drives the network and the one that observes see the same pass.
 class BothWatches final : public LayerWatch {
  public:
   BothWatches() = default;

@@ -1,4 +1,4 @@
-// What the golden files of rnn, lstm and gru cannot show: state across calls, samples that do not see each other, refusals.
+// Properties of rnn, lstm and gru that golden files cannot show: state across calls, samples that do not see each other, refusals.
 
 #include <gtest/gtest.h>
 

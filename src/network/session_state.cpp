@@ -1,4 +1,4 @@
-// What a session carries from call to call, as bytes: what a checkpoint of a training must hold beside the weights.
+// Serialised state that a session carries from call to call: a training checkpoint must hold it beside the weights.
 
 #include "network/network_session.h"
 #include "network/state_archive.h"

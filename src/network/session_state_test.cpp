@@ -1,4 +1,4 @@
-// What sessions carry from call to call, as bytes.
+// Tests of the serialised state that sessions carry from call to call.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a network's spec says beside its layers (engine J-01).
+// Settings of a network's spec beside its layers (engine J-01).
 
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// What golden values and differences cannot show of the small kinds: errors, masks, draws.
+// Properties of the small kinds that golden values and finite differences cannot show: errors, masks, draws.
 
 #include <gtest/gtest.h>
 

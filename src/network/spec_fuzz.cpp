@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.max_weights = 1 << 16;
   const auto json = parse_json(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!json) return 0;
-  std::int64_t cells = 1;  // a large grid is legal, and tells nothing new
+  std::int64_t cells = 1;  // a large grid is legal, and shows nothing new
   for (const char* key : {"depth", "rows", "cols", "layers_per_cell"}) {
     const Json* extent = find(*json, key);
     const std::int64_t n = extent == nullptr ? 1 : as_int(*extent).value_or(1);

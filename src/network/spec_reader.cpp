@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxErrors = 32, kDeepestSpec = 64;
 constexpr std::string_view kSequenceLength = "seq_length";  // advisory: what is not positive reads as 1 (engine J-17)
 
-// What one pass over a spec collects.
+// Results collected in one pass over a spec.
 struct Findings {
   explicit Findings(const SpecOptions& given) : options(given) {}
   SpecOptions options;
@@ -225,7 +225,7 @@ class JsonReader final : public FieldVisitor {
     inner.finish();
   }
 
-  // Keys that nobody asked for.
+  // Reports keys that no reader asked for.
   void finish() {
     for (const auto& [key, value] : object_.items()) {
       if (used_.contains(key)) continue;
@@ -426,7 +426,7 @@ Error with_pointer(const Network& network, const std::vector<std::size_t>& cells
   return error;
 }
 
-// In no sequence there is no child before a residual whose input it could add (engine V-31).
+// Outside a sequence a residual has no child before it whose input it could add (engine V-31).
 void warn_of_lone_residuals(Findings& findings, const Network& network, const std::vector<std::size_t>& cells) {
   for (const std::size_t cell : cells)
     visit_layers(Network::path(cell), *network.cell(cell).layer, [&](const std::string& path, Layer& layer) {

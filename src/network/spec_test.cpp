@@ -1,4 +1,4 @@
-// What a spec may say, key by key and name by name, and what is said about it.
+// Specs key by key and name by name: accepted values, and the messages about others.
 
 #include <gtest/gtest.h>
 
@@ -412,7 +412,7 @@ TEST(Spec, weights_are_not_drawn_where_nobody_asks_and_not_beyond_a_limit) {
   EXPECT_FALSE(network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2047}));
 }
 
-// What inspect tells of a spec without drawing is what lies in memory after drawing, without masters.
+// The bytes that inspect reports for a spec without drawing weights equal those in memory after drawing, without masters.
 TEST(Spec, D_11_bytes_told_before_weights_are_drawn_are_those_after) {
   for (const GoldenLayer& c : golden_layers())
     for (std::size_t t = 0; t < kNumTypes; ++t) {
@@ -480,7 +480,7 @@ TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
   EXPECT_GT(coarse_error, 16 * fine_error);
 }
 
-// What would change nothing is refused, unless it says what holds anyway.
+// A setting without effect is refused, unless it states the value that holds anyway.
 TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
   const auto dense = [](const std::string& more) { return R"({"type":"dense","input_height":3,"output_height":3)" + more + "}"; };
   const auto code_of = [](const std::string& spec, SpecOptions options = {}) {

@@ -7,7 +7,7 @@
 namespace loom {
 namespace {
 
-// What the network says for layers that say nothing.
+// Defaults of the network for layers that give no value.
 struct Standard {
   DType dtype = DType::float32;
   std::string init;
@@ -181,7 +181,7 @@ class SchemaWriter final : public FieldVisitor {
   void operator()(std::string_view keys, double& value) override { put(keys, {{"type", "number"}, {"default", value}}); }
   void operator()(std::string_view keys, std::string& value) override { put(keys, {{"type", "string"}, {"default", value}}); }
   void operator()(std::string_view keys, Activation& value) override {
-    // What editors offer; the reader also takes aliases.
+    // Names that editors offer; the reader also takes aliases.
     Json names = Json::array();
     for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
     put(keys, {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});

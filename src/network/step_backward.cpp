@@ -1,6 +1,6 @@
-// Backpropagation through ticks (engine M-10): newest tick first, cells descending; what reaches a cell's input is added to the gradient of
-// its source in the tick before. Operations run again on their captured inputs, so a captured tick costs a copy, not a tape. Gaps of
-// target propagation go the same way (M-11), or through the last tick alone.
+// Backpropagation through ticks (engine M-10): newest tick first, cells descending; the gradient of a cell's input is added to the gradient of its
+// source's output in the tick before. Operations run again on their captured inputs, so a captured tick costs a copy, not a tape. Gaps of target
+// propagation go the same way (M-11), or through the last tick alone.
 
 #include <algorithm>
 #include <cstring>
@@ -123,6 +123,7 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
   std::ranges::fill(d_known_, std::uint8_t{0}), std::ranges::fill(d_count_, 0u);
   port_gradients_.clear();
   for (std::size_t back = 0; back < ticks && !exec.status; ++back) {
+    // Gradients of this tick's outputs lie in `half`, those of the tick before in the other one; the next round swaps them.
     const std::size_t half = back % 2;
     for (const StepGradient& g : gradients)
       if (g.back == back && cells_[g.cell].cell.starts) add_gradient(exec, half, g.cell, g.dy);
@@ -161,12 +162,13 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
   run.tape = &tape_, run.gradients = way.gradients;
   std::size_t next_source = d_sources_.size();
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
-    // From its turn on, what skips ask of a cell in the same tick goes nowhere.
+    // Within one tick a gradient that a skip sends to a cell whose turn has come is dropped: it goes to the unused half.
     if (way.one_tick && next_source > 0 && network_->source_of_slot(next_source - 1) == i && d_sources_[--next_source].data != nullptr) {
       d_sources_[next_source] = gradient_of(half ^ 1, i);
       fill_zero(exec, d_sources_[next_source]);
     }
     if (cancel_.load(std::memory_order_relaxed)) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+    // d_known_ includes zeros that were filled in for skips; gaps count only if a consumer sent one.
     const bool wanted = way.carrier != nullptr ? d_count_[half * n + i] != 0 : d_known_[half * n + i] != 0;
     if (wanted && !exec.status) backward_cell(run, slot, i, back, way);
     if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
@@ -189,6 +191,7 @@ void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std
   const ConstView x{slot + plan.captured, plan.cell.input, element()};
   run.watch = way.carrier;
   if (way.carrier != nullptr) way.carrier->begin_cell(i, back);
+  // Rebuilds the tape of this tick from the captured input.
   run_forward(*plan.cell.operation, run, x, exec.arena.view(plan.cell.output, element()));
   if (exec.status) return;
   const View dx = exec.arena.view(plan.cell.input, element());
@@ -202,7 +205,7 @@ void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std
   pass_back(exec, slot, i, back, dx, way);
 }
 
-// The gradient of what a cell read, to those it came from, in the tick before.
+// Adds the gradient of a cell's input to the gradients of its sources in the tick before.
 void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i, std::size_t back, const ConstView& dx, const Way& way) {
   const StepCell& cell = cells_[i].cell;
   const std::size_t half = way.one_tick ? back % 2 : back % 2 ^ 1;
@@ -212,7 +215,7 @@ void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i,
     const View port{d_ports_.data() + back * port_bytes_, network_->step_input(), element()};
     add(exec, port, d, port);
   };
-  // In one tick the sweep has been where feedback leads.
+  // Within one tick a feedback link leads to a cell whose turn is over (link >= i): its gradient is dropped.
   const auto to_link = [&](const ConstTensor& d) {
     if ((cell.feed == Merge::Replace || has_link) && (!way.one_tick || cell.link < i)) add_gradient(exec, half, cell.link, d);
   };

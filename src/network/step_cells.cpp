@@ -1,6 +1,6 @@
-// What every cell reads in a tick of the step mesh, and the shapes that follow (engine M-03, M-04). Links may lead back, so shapes are
-// not found in one sweep: what is known spreads from the port until nothing changes; a ring that adds columns takes the width that the
-// operation declares; then everything is checked.
+// Input of every cell in a tick of the step mesh, and the shapes that follow (engine M-03, M-04). Links may lead back, so shapes are not found in one
+// forward pass: known shapes spread from the port until nothing changes; a ring that adds columns takes the width that the operation declares; then
+// everything is checked.
 
 #include <algorithm>
 
@@ -157,7 +157,7 @@ Result<void> Network::infer_steps() {
     }
   };
   spread(step_cells_, {0}, settle);
-  // What is left hangs on rings: the width that an operation declares opens them, in flat order.
+  // The cells left depend on rings: a width that an operation declares opens them, in flat order.
   for (std::size_t i = 0; i < step_cells_.size() && !error; ++i) {
     const StepCell& c = step_cells_[i];
     if (known[i] || !c.starts || c.feed != Merge::Concat || before(i) == nullptr) continue;

@@ -23,7 +23,8 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Nobody reads it, but ops count from it, which null does not allow; the measuring arena stays below it.
+// Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above every address of the measuring
+// arena.
 const void* nothing() { return reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64); }
 
 }  // namespace
@@ -123,8 +124,8 @@ Result<void> StepMesh::plan_states() {
   return {};
 }
 
-// Runs every cell in a measuring arena: what scratch memory it takes of one thread, of those that share it, which take some each, and with
-// a backward pass behind it.
+// Runs every cell in a measuring arena to find its scratch memory: on one thread, shared by threads, which take some each, and with a backward pass
+// behind it.
 Result<void> StepMesh::rehearse() {
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
@@ -161,7 +162,7 @@ std::vector<ConstView> StepMesh::rehearsal_sources() const {
   return sources;
 }
 
-// With a way back behind it, the products of its weights included: their operands are packed.
+// `back`: with a backward pass behind it, products of weights included, whose operands are packed.
 Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak, const Way* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
@@ -183,7 +184,8 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
   return {};
 }
 
-// Threads take whole cells where cells are many, and share one where it is a large part of a tick.
+// Splits cells between threads: many small cells in parts, one thread each; a cell of at least 1 / (2 threads) of the remaining cost is shared by all
+// threads. Taking one out lowers that bound for the others, hence the loop.
 void StepMesh::share_out() {
   const auto threads = static_cast<std::size_t>(pool_->threads());
   for (std::size_t i = 0; i < cells_.size(); ++i)
@@ -242,6 +244,7 @@ Result<void> StepMesh::adopt(std::span<StepState* const> states) {
   if (auto planned = plan(); !planned) return forget_plan(), planned;
   if (before.size() != cells_.size() || ports != port_bytes_) return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
   for (StepState* s : states) {
+    // Input, outputs and memories of metacognition move where shape and site stay the same; recurrent states and the history start anew.
     LOOM_TRY(StepState next, create_state());
     std::memcpy(next.port(), s->port(), port_bytes_);
     next.port_ = s->port_, next.step_count_ = s->step_count_, next.gate_losses_ = s->gate_losses_;
@@ -287,7 +290,7 @@ Call StepMesh::call_of(StepState& s, const StepOptions& options) const {
   return call;
 }
 
-// What the pending tick starts from: copies of what it changes, views of what it reads; a captured one notes both.
+// Prepares the pending tick: copies of the state it changes, views of the values it reads; a captured tick records both.
 Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
@@ -316,7 +319,7 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   return {};
 }
 
-// Whether a cell computes in a tick that began with these values.
+// Whether a cell computes in a tick; `head` says which cells, and behind them the port, held a value when it began.
 bool StepMesh::ran(const std::byte* head, std::size_t i) const {
   const StepCell& cell = cells_[i].cell;
   const std::size_t source = cell.feed == Merge::Replace ? cell.link : i == 0 ? cells_.size() : i - 1;
@@ -348,6 +351,7 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   } else if (capture) {
     std::memcpy(captured, x.data, plan.input_bytes);
   }
+  // Double buffering: other cells of this tick still read the old half; advance() swaps them.
   const View y{s.value(i, s.half_[i] ^ 1u), cell.output, element()};
   if (cell.operation != nullptr) {
     Run run(exec, call);
@@ -420,6 +424,7 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
   };
   give_up();
   for (StepState* s : states) {
+    // pending_ serves as a mark here: found set, the same state was passed twice.
     if (s->pending_) return give_up(), fail(Code::InvalidArgument, "one state stands twice among those that step together");
     s->pending_ = true;
   }

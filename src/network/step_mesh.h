@@ -33,7 +33,7 @@ struct StepGradient {
   ConstView dy;
 };
 
-// Who carries gaps through ticks (StepMesh::carry): sees every layer that runs again and goes back, children before their container.
+// Hook of StepMesh::carry, which carries gaps through ticks: sees every layer that runs again and goes back, children before their container.
 class StepCarrier : public LayerWatch {
  public:
   // The layers to come are those of this cell, as it ran `back` ticks ago.
@@ -81,11 +81,11 @@ class StepMesh {
   Result<void> prepare_carry(const TweenRules* rules, Gradients& gradients);
   Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients, StepCarrier& carrier);
 
-  // Sees every layer that runs; cells then run one after the other on the calling thread. Null: nobody looks.
+  // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }
   std::atomic<bool>& cancel() { return cancel_; }
   const Network& network() const { return *network_; }
-  // Of the shapes, links and element type that a state's snapshot belongs to; weights leave it as it is.
+  // Digest of the shapes, links and element type that a state's snapshot belongs to; it does not depend on weights.
   Digest digest() const;
   Element element() const { return network_->settings.activations; }
   // For work between ticks: the threads and kernels, with memory of one's own.
@@ -107,7 +107,7 @@ class StepMesh {
     std::size_t bytes = 0, input_bytes = 0;
   };
   struct Failure;
-  // One way back through ticks.
+  // Arguments of one backward pass through ticks.
   struct Way {
     Gradients* gradients;
     const TweenRules* tween = nullptr;
@@ -158,7 +158,7 @@ class StepMesh {
   PassWatch* watch_ = nullptr;
   std::atomic<bool> cancel_{false};
 
-  // Of backward() and carry().
+  // Used by backward() and carry().
   Gradients gradients_;
   Buffer d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
   std::vector<MetaState> backward_metas_;
@@ -170,7 +170,5 @@ class StepMesh {
   std::vector<ConstView> port_gradients_;
   Tape tape_;
 };
-
-// M-13: the mission's names.
 
 }  // namespace loom

@@ -1,4 +1,4 @@
-// What a state holds beyond the running of ticks. One visitor lists its content; hashing, writing and reading are its three archives.
+// Contents of a state apart from running ticks. One visitor lists them; hashing, writing and reading are its three archives.
 
 #include "network/step_state.h"
 

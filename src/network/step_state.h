@@ -1,6 +1,6 @@
 #pragma once
-// What one user of a step mesh has (engine M-01): the input port, the last output of every cell, recurrent states, the number of ticks
-// and what was captured of the last ones. Made by StepMesh::create_state, advanced by the mesh. States of one mesh are independent.
+// State of one user of a step mesh (engine M-01): the input port, the last output of every cell, recurrent states, the number of ticks and the last
+// captured ticks. Made by StepMesh::create_state, advanced by the mesh. States of one mesh are independent.
 
 #include <span>
 #include <vector>
@@ -26,14 +26,14 @@ class StepState {
   Result<ConstView> output(std::size_t cell) const;
   Result<ConstView> output() const { return output(present_.size() - 1); }
   std::uint64_t step_count() const { return step_count_; }
-  // What gates added to the loss in the last tick (engine V-37), cells ascending.
+  // Auxiliary loss of the gates in the last tick (engine V-37), cells ascending.
   double gate_loss() const;
   // Captured ticks that are at hand, without a gap up to the last one.
   std::size_t history() const { return count_; }
   // A tick was computed and waits for commit().
   bool pending() const { return pending_; }
   const StepMesh& mesh() const { return *mesh_; }
-  // What metacognition layers remember, by state slot.
+  // Memories of the metacognition layers, by state slot.
   std::span<MetaState> metas() { return metas_; }
   // The mesh has adopted a changed network without this state: InvalidState wherever it is used, an empty snapshot, a hash of zeros.
   bool is_void() const;
@@ -49,13 +49,13 @@ class StepState {
   // CorruptData; InvalidArgument for another mesh. After an error the state is as reset() leaves it.
   std::vector<std::byte> snapshot() const;
   Result<void> restore(std::span<const std::byte> snapshot);
-  // Of all of it: equal states have equal hashes, on every machine.
+  // Hash of the whole state: equal states have equal hashes, on every machine.
   Digest hash() const;
 
  private:
   friend class StepMesh;
   enum class Port : std::uint8_t { Absent, Pulse, Hold };
-  // What a captured tick began with; its tensors lie in history_.
+  // State at the beginning of a captured tick; its tensors lie in history_.
   struct Tick {
     std::uint64_t step = 0;
     bool training = false;
@@ -77,7 +77,7 @@ class StepState {
   // Slots that hold something: of ticks so far, and of the pending one.
   std::size_t used_slots() const { return count_ != 0 ? count_ : kept_ ? 1 : 0; }
   bool pending_slot() const;
-  // Of the tick `back` ticks ago: 0 is the last one.
+  // Index of the tick `back` ticks ago: 0 is the last one.
   std::size_t ring_index(std::size_t back) const;
   void point_recurrent();
 

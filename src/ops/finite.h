@@ -1,5 +1,5 @@
 #pragma once
-// Whether a tensor holds numbers alone: what trainers ask of gradients and outputs before anything moves.
+// Checks that all elements of a tensor are finite: trainers check gradients and outputs before any weight moves.
 
 #include <algorithm>
 #include <atomic>

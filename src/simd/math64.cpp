@@ -216,7 +216,7 @@ double log64(double x) {
   return x == kInfinity ? x : log_pair(x).high;
 }
 
-// From -37.43 down -1 is nearest.
+// Below -37.43 the nearest f64 is -1.
 double expm1_64(double x) {
   if (x != x) return kNan;
   if (x > 710) return kInfinity;

@@ -14,7 +14,7 @@ struct MathDigest {
 std::vector<MathDigest> math_digests(const MathKernels& kernels);
 std::vector<MathDigest> math64_digests();
 
-// What they must be with this numerics version: f32 functions, then f64.
+// Expected digests of this numerics version: f32 functions, then f64.
 const std::vector<MathDigest>& golden_math_digests();
 const std::vector<MathDigest>& golden_math64_digests();
 

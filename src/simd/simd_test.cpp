@@ -22,7 +22,7 @@ std::uint32_t word(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t mask(bool b) { return b ? 0xffffffffu : 0; }
 float snapped(float x) { return x != x ? std::bit_cast<float>(kNan) : std::fabs(x) < 0x1p-51f ? 0.0f : x; }
 
-// What lane k must hold. Each operation rounds on its own: volatile keeps this file's compiler from fusing.
+// Expected value of lane k. Each operation rounds on its own: volatile keeps this file's compiler from fusing.
 struct Lane {
   float a, b;
   std::int32_t i, j;

@@ -1,5 +1,5 @@
 #pragma once
-// What machine this is (engine E-45), read from system files and calls: no program is run. What a system does not tell is absent.
+// Description of this machine (engine E-45), read from system files and calls: no program is run. Facts that a system does not report are absent.
 
 #include "core/json.h"
 

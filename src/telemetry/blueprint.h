@@ -1,5 +1,5 @@
 #pragma once
-// What a network is made of (engine E-41): every layer, nested ones included, with exact counts.
+// Structure of a network (engine E-41): every layer, nested ones included, with exact counts.
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// Texts on their way out of a pass: a bounded queue and a thread that delivers them. offer() never waits for the network: what finds the
-// queue full is dropped and counted.
+// Bounded queue of telemetry lines, and a background thread that delivers them. offer() never waits for the network: lines are dropped and counted
+// when the queue is full.
 
 #include <cstdint>
 #include <functional>
@@ -15,14 +15,14 @@ class LineQueue {
  public:
   // Calls deliver(line) on its own thread; false counts as a loss. Unsupported where there are no threads, OutOfMemory when none starts.
   static Result<std::unique_ptr<LineQueue>> create(std::size_t capacity, std::function<bool(const std::string&)> deliver);
-  // What still waits is dropped.
+  // Lines that still wait are dropped.
   ~LineQueue();
 
   bool offer(std::string line);
   // Waits until nothing is under way, at most that long; for ends of programs and for tests.
   bool drain(int milliseconds);
   std::uint64_t sent() const;
-  // Those that found the queue full or could not be delivered.
+  // Number of lines that found the queue full or could not be delivered.
   std::uint64_t dropped() const;
 
  private:

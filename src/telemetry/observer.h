@@ -1,6 +1,6 @@
 #pragma once
-// Observers of running networks (engine E-40): a hub stands between a session or a step mesh and any number of observers, and tells each
-// of every layer that ran, children before their container, on the calling thread. Observers see values and change none.
+// Observers of running networks (engine E-40): a hub stands between a session or a step mesh and any number of observers, and notifies
+// each of every layer that ran, children before their container, on the calling thread. Observers see values and change none.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace loom {
 
-// What happened in one layer; views and texts are valid during the call.
+// Event of one layer; views and texts are valid during the call.
 struct LayerEvent {
   std::string_view mode;        // "plain", "step", "tween": what drives the pass
   std::string_view type;        // "forward", "backward", "tick", "tween"
@@ -32,7 +32,7 @@ struct LayerEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // After an error the observer is not called again; ObserverHub::detached() tells why.
+  // After an error the observer is not called again; ObserverHub::detached() says why.
   virtual Result<void> observe(const LayerEvent& event) = 0;
   // A pass begins.
   virtual void begin(PassKind /*kind*/) {}
@@ -40,7 +40,7 @@ class Observer {
 
 class ObserverHub final : public PassWatch {
  public:
-  // Of a network that outlives the hub; its layers are looked up now, so a hub is made anew after cells were exchanged.
+  // Creates a hub for a network that outlives it; layers are looked up now, so a new hub is needed after cells were exchanged.
   static Result<std::unique_ptr<ObserverHub>> create(const Network& network);
 
   // The observer's number, for remove(). `name` appears in reports.

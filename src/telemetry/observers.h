@@ -35,7 +35,7 @@ class AggregatingObserver final : public Observer {
   AggregatingObserver(std::size_t window, std::function<Result<void>(const WindowFigures&)> sink)
       : window_(window < 1 ? 1 : window), sink_(std::move(sink)) {}
   Result<void> observe(const LayerEvent& event) override;
-  // Of the window that is not full.
+  // Figures of the current, not yet full window.
   WindowFigures current() const;
 
  private:

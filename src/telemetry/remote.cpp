@@ -40,7 +40,7 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
   const std::string_view path = e.path;
   std::int64_t from = last_;
   const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
-  // What a link runs has ended just before it, under its owner's path.
+  // The operation that a link runs has ended just before the link, under its owner's path.
   if (layer_as<Link>(*e.layer) != nullptr && &e.layer->last_operation() != e.layer && !ended_.empty()) take();
   while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) && ended_.back().first[path.size()] == '.')
     take();
@@ -50,7 +50,7 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
 
 namespace {
 
-// What a parallel container says about itself.
+// Fields of a parallel container.
 class ParallelKeys final : public FieldVisitor {
  public:
   explicit ParallelKeys(const Layer& layer) { const_cast<Layer&>(layer).fields(*this); }  // only read

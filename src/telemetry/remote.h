@@ -1,5 +1,5 @@
 #pragma once
-// Observers that send events away: HTTP (engine E-40) and TANHI (E-44). Both are off until somebody makes one. A pass only writes a text
+// Observers that send events away: HTTP (engine E-40) and TANHI (E-44). Both are off until one is created. A pass only writes a text
 // and puts it into a queue of 1024; a thread sends it, and what does not fit or does not arrive is counted as dropped.
 
 #include "telemetry/line_queue.h"

@@ -26,7 +26,7 @@ struct HttpUrl {
   std::string host, path = "/";
   std::uint16_t port = 80;
 };
-// Of "http://host[:port][/path]". InvalidArgument; Unsupported for https.
+// Parses "http://host[:port][/path]". InvalidArgument; Unsupported for https.
 Result<HttpUrl> parse_http_url(std::string_view url);
 // True when the answer begins with a 2xx status line within the limit, the time for connecting included.
 bool http_post(const HttpUrl& url, const std::string& body, int limit_ms);

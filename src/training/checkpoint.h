@@ -13,7 +13,7 @@
 
 namespace loom {
 
-// Where a run stands beside the trainer's own state.
+// Position of a run, beside the trainer's own state.
 struct RunPosition {
   std::uint64_t epoch = 0;          // that runs, from 0
   std::uint64_t samples = 0;        // of it that were used

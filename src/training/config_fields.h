@@ -1,5 +1,5 @@
 #pragma once
-// The settings of optimisers and schedules by their names in JSON, for whoever reads them (ConfigReader) or writes them (ConfigWriter).
+// The settings of optimisers and schedules by their names in JSON, for readers (ConfigReader) and writers (ConfigWriter).
 
 #include "core/json.h"
 #include "learning/optimizer.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Members of a JSON object into variables, each named once. The first thing wrong is kept and returned by finish(), which also refuses
-// keys that nobody asked for.
+// Reads members of a JSON object into variables, each named once. The first error is kept and returned by finish(), which also refuses
+// keys that were not asked for.
 
 #include <functional>
 #include <optional>
@@ -46,7 +46,7 @@ class ConfigReader {
   void fail(std::string_view key, std::string_view expected);
   std::string place_of(std::string_view key) const { return place_.empty() ? std::string(key) : place_ + "." + std::string(key); }
 
-  // What readers of this thread asked for meanwhile, with the defaults: docs/training.md is checked against it.
+  // Keys that readers of this thread asked for while `reading` ran, with the defaults: docs/training.md is checked against it.
   struct Key {
     std::string place;
     Json standard;  // null: none, or one that depends on others

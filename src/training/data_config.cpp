@@ -39,7 +39,7 @@ Result<std::optional<TargetKind>> target_kind(const std::string& text, const Con
   return fail(Code::InvalidConfig, "{}: \"classes\" or \"values\" expected", read.place_of("target_kind"));
 }
 
-// `others`: keys that somebody else reads.
+// `others`: keys that other code reads.
 Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place,
                                               std::span<const std::string_view> others) {
   ConfigReader read(&config, place);
@@ -190,7 +190,7 @@ Json with_classes_of(const DatasetInfo& training, Json held_out) {
   return held_out;
 }
 
-// Those of `keys` that the object has.
+// The members of the object whose keys are in `keys`.
 Json members_of(const Json& object, std::span<const std::string_view> keys) {
   Json out = Json::object();
   for (const std::string_view key : keys)

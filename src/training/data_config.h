@@ -1,5 +1,5 @@
 #pragma once
-// Where a training's samples come from: the "data" object of a config (docs/training.md has every key).
+// Source of a training's samples: the "data" object of a config (docs/training.md has every key).
 
 #include <memory>
 

@@ -65,7 +65,7 @@ class Axis {
   bool log_;
 };
 
-// Of each run of points the least and the greatest, so that peaks stay.
+// Keeps the least and the greatest of each run of points, so that peaks stay.
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
   if (points.size() <= kMostPoints) return points;
   std::vector<std::pair<double, double>> out;

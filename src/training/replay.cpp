@@ -3,7 +3,7 @@
 namespace loom {
 namespace {
 
-// How far a journal tells. A resumed run may have been prolonged: then its last epoch lies behind the configuration's, whole or in part.
+// Extent of a journal. A resumed run may have been prolonged: then its last epoch lies behind the configuration's, whole or in part.
 struct Told {
   std::uint64_t epochs = 0;
   bool ended = false;

@@ -102,7 +102,7 @@ class Page {
  private:
   explicit Page(std::string folder) : folder_(std::move(folder)) {}
 
-  // Of a line about steps, of which there may be millions: what curves are drawn from.
+  // A point of the curves, from one line about steps, of which there may be millions.
   struct StepPoint {
     double step = 0, loss = 0, rate = 0;
     std::uint64_t count = 0;

@@ -1,4 +1,4 @@
-// What a run believes when it goes on: its checkpoint, journal, best network, data; and who else writes into its folder.
+// Checks of a resumed run: its checkpoint, journal, best network, data; and other writers in its folder.
 
 #include <filesystem>
 #include <fstream>
@@ -219,7 +219,7 @@ TEST(RunFolder, T_03_a_result_says_what_the_run_and_its_epochs_took) {
   }
   EXPECT_GE(result.total_time_ms, sum);
   EXPECT_LT(result.total_time_ms, 600e3);  // milliseconds, not something else
-  // Of a run that goes on: the epochs since.
+  // A resumed run has the times of the epochs since it was resumed.
   EXPECT_TRUE(stopped_at(small_config(), folder, 3).epoch_times_ms.empty());
   EXPECT_EQ(opened(small_config(), folder).value()->run()->epoch_times_ms.size(), 4u);
 }

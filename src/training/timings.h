@@ -1,5 +1,5 @@
 #pragma once
-// What a run took and how it went on the way, for people: nothing here is proved by replay, and nothing reads it but the report.
+// Times and progress of a run, for people: nothing here is proved by replay, and nothing reads it but the report.
 // timings.jsonl, one JSON object per line:
 //   {"event":"begin", "step", "time", "threads", "samples", "batch", "machine":{..}}          once per start or resume
 //   {"event":"steps", "step", "count", "loss", "low", "high", "learning_rate", "samples", "seconds"}   of the last `count` steps
@@ -15,11 +15,11 @@ namespace loom {
 
 struct TrainProgress;
 
-// Notices a loss that runs away: its running mean stands at ten times the least one so far and at a tenth of the first one at least (noise
-// around a loss of nearly nothing is no reason to worry).
+// Detects a diverging loss: its running mean is ten times the least one so far and at least a tenth of the first one (noise
+// around a loss near 0 is no reason to warn).
 class LossWatch {
  public:
-  // Of one step that counted. A text the first time; again only after the loss came back.
+  // Takes the loss of one step that counted. Returns a warning the first time; again only after the loss came back.
   std::string observe(double loss, double learning_rate);
   double mean() const { return mean_; }
 
@@ -29,11 +29,11 @@ class LossWatch {
   bool warned_ = false;
 };
 
-// Losing this file must not end a training: after the first error nothing more is written, and error() tells.
+// Losing this file must not end a training: after the first error nothing more is written, and error() returns it.
 class Timings {
  public:
   Timings() = default;
-  // Of a folder; lines beyond `step` are cut off when the run goes on from there. `begin` is the first line without event and time.
+  // Opens the log at `path`; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first line without event and time.
   void open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin);
   void observe(const TrainProgress& progress);
   void warn(std::uint64_t step, const std::string& text);

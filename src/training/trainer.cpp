@@ -51,7 +51,7 @@ ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
   return {x.as<std::byte>() + first * each * bytes_of(x.element), *Shape::create(extents), x.element};
 }
 
-// Room for `bytes`; what was there is gone where it was less.
+// Makes room for `bytes`; where the buffer has to grow its contents are lost.
 Result<void> make_room(std::size_t bytes, Buffer& memory) {
   if (memory.size() >= bytes) return {};
   LOOM_TRY(memory, Buffer::create(bytes));
@@ -200,7 +200,7 @@ Result<Samples> Trainer::in_element(const Samples& batch) {
   return out;
 }
 
-// Of an output without data only shapes and classes are meant: what count() reads.
+// The loss arguments of a batch. An output without data gives shapes and classes only, which is all that count() reads.
 Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const ConstView& output) {
   LossCall call{.output = output};
   if (batch.classes.empty()) {
@@ -246,6 +246,7 @@ Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_
   LOOM_TRY_VOID(make_room(y.shape.elements() * bytes_of(y.element), worker.dy));
   const View dy{worker.dy.data(), y.shape, y.element};
   call.gradient = dy, call.joint_count = joint;
+  // First call with this output shape: a rehearsal of the loss measures the scratch memory it needs.
   if (!(worker.output == y.shape)) {
     worker.arena = Arena::measuring();
     LOOM_TRY_VOID(loss_.evaluate(worker.exec(), call));
@@ -402,6 +403,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   const Exec now = update_exec();
   bool fine = loss && std::isfinite(*loss);
   report.loss = loss ? *loss : std::numeric_limits<double>::quiet_NaN();
+  // The backward pass ran on loss_scale * loss.
   if (fine && state_.loss_scale != 1)
     for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
   double largest = 0;  // no element of the gradients is larger
@@ -421,6 +423,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   LOOM_TRY_VOID(commit());
   state_.skipped_in_a_row = 0;
   ++state_.steps;
+  // Dynamic loss scale (T-70): doubled after kGoodSteps finite steps in a row, halved by skip().
   if (config_.session.mixed == Mixed::f16 && ++state_.good_steps == kGoodSteps) {
     state_.loss_scale = std::min(kLargestLossScale, state_.loss_scale * 2);
     state_.good_steps = 0;
@@ -449,6 +452,7 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
   if (!before && before.error().code != Code::NonFinite) return tl::make_unexpected(before.error());
   list_gradients();
   const auto outcome = lbfgs_->step(masters_, const_gradients_, report.learning_rate, [&]() -> Result<double> {
+    // Called at trial points of the line search: the network must see the moved masters first.
     LOOM_TRY_VOID(commit());
     return gradients(batch);
   });
@@ -464,7 +468,7 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
   return report;
 }
 
-// Counts a step that was not finite. What its forwards measured is forgotten.
+// Counts a step that was not finite; states and running statistics of its forward passes are discarded.
 Result<StepReport> Trainer::skip(const Samples& batch, StepReport report, const Error* error) {
   LOOM_TRY_VOID(put_measures_back());
   report.skipped = true;
@@ -480,6 +484,7 @@ Result<StepReport> Trainer::skip(const Samples& batch, StepReport report, const 
   return report;
 }
 
+// Saves states and running statistics, so that skip() can restore them.
 void Trainer::keep_measures() {
   kept_states_ = carried();
   kept_statistics_.resize(statistics_.size());
@@ -496,7 +501,7 @@ Result<void> Trainer::put_measures_back() {
   return {};
 }
 
-// Where a forward of this batch, in the parts that training runs it in, stops being finite.
+// Names the first layer whose output is not finite in a forward pass of this batch, in the parts that training runs it in.
 Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
   const Exec now = update_exec();
   FiniteWatch watch(now);

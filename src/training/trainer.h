@@ -28,7 +28,7 @@ struct TrainerConfig {
   std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41; but see above)
   std::size_t tbptt_steps = 0;               // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
   std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
-  std::size_t workers = 1;                   // whoever computed them: sessions side by side, each with its share of the threads
+  std::size_t workers = 1;                   // whatever the number of workers: sessions side by side, each with its share of the threads
   std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
   NetworkSessionOptions session;             // `backward` and `input_gradient` are set here
 };
@@ -57,10 +57,10 @@ struct TrainerState {
 
 class Trainer {
  public:
-  // Of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and nobody else may run it meanwhile.
-  // Layers with `trainable` false, and what stands inside them, keep their weights (T-06). InvalidConfig, UnknownName from losses,
-  // optimisers and schedules; InvalidArgument for a network without a weight to train or without masters; Unsupported for mixed precision of
-  // a network that computes in f64.
+  // Creates a trainer of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and nobody else may run it
+  // meanwhile. Layers with `trainable` false, and layers inside them, keep their weights (T-06). InvalidConfig, UnknownName from losses, optimisers
+  // and schedules; InvalidArgument for a network without a weight to train or without masters; Unsupported for mixed precision of a network that
+  // computes in f64.
   static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
 
   // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of layers as they were (by
@@ -73,7 +73,7 @@ class Trainer {
     LossValue loss;
   };
   Result<Evaluation> evaluate(const Samples& batch);
-  // measure() evaluates batches that come after one another, the first from states of 0; training then goes on as if it had not been asked.
+  // measure() evaluates batches that come after one another, the first from states of 0; training state is restored afterwards.
   template <class F>
   Result<void> aside(F&& measure) {
     const std::vector<std::byte> before = session().carried();
@@ -105,16 +105,17 @@ class Trainer {
   // ShapeMismatch for pairs of another training.
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs);
 
-  // What each of its sessions carries from batch to batch (NetworkSession::carried), and back. ShapeMismatch for another number of sessions.
+  // State that each of its sessions carries from batch to batch (NetworkSession::carried), and its restoring. ShapeMismatch for another number of
+  // sessions.
   std::vector<std::vector<std::byte>> carried();
   Result<void> carry(std::span<const std::span<const std::byte>> carried);
 
   NetworkSession& session() { return tween_ ? tween_->session() : *workers_[0].session; }
-  // Of a training by targets: what each cell's target was like in the last step.
+  // In training by targets: figures of each cell's target in the last step.
   std::span<const TweenUse> tween_uses() const { return tween_ ? tween_->uses() : std::span<const TweenUse>(); }
   const Network& network() const { return *network_; }
   std::span<const Parameter> parameters() const { return optimizer_.parameters(); }
-  // What training keeps beside the weights: activations, gradients, optimiser state.
+  // Bytes that training keeps beside the weights: activations, gradients, optimiser state.
   std::size_t resident_bytes() const;
 
  private:

@@ -81,7 +81,7 @@ TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
       }
 }
 
-// What forwards measured and handed on before the batch turned out not to be finite is forgotten.
+// When a batch turns out not to be finite, the statistics and states of its forward passes are discarded.
 TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were) {
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
   for (const bool micro : {false, true}) {  // parts of a batch have no states to hand on
@@ -191,7 +191,7 @@ TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
   }
 }
 
-// What a gate adds to the loss has the same gradient whatever factor keeps f16 from underflow, and in two parts as in one.
+// The auxiliary loss of a gate has the same gradient whatever factor keeps f16 from underflow, and in two parts as in one.
 TEST(Trainer, V_37_T_70_the_balance_of_gates_is_scaled_with_the_loss) {
   const auto moved = [](double weight, Mixed mixed, std::size_t micro) {
     const Json branch = dense(4, 3);

@@ -23,14 +23,14 @@ std::string joined(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
 }
 
-// Where the config is no file there is no name to put in front.
+// Prefixes an error with its place; a config that is not a file has none.
 tl::unexpected<Error> from(const std::string& place, Error error) { return place.empty() ? tl::make_unexpected(std::move(error)) : at(place, std::move(error)); }
 
 Json data_line(const Dataset& data, std::size_t samples) {
   return {{"source", data.info().source}, {"sha256", to_hex(data.info().sha256)}, {"samples", samples}};
 }
 
-// Who was taken for whom, with names; matrices of many classes would outgrow the journal.
+// Confusion matrix with class names; matrices of many classes would outgrow the journal.
 Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
   constexpr std::size_t kMost = 100;
   const std::size_t n = metrics.classes();
@@ -68,7 +68,7 @@ Result<void> TrainingRun::take_folder() {
   return {};
 }
 
-// What the run is a function of. A file that holds the network counts as its bytes.
+// Everything the run is a function of. A file that holds the network counts as its bytes.
 Result<Json> TrainingRun::identity() const {
   Json data = Json::array();
   for (const Dataset* set : {data_.training.get(), data_.held_out.get()})
@@ -83,7 +83,7 @@ Result<Json> TrainingRun::identity() const {
   return out;
 }
 
-// Where errors of the network are looked for.
+// Prefix for error messages about the network.
 std::string TrainingRun::network_place() const {
   const std::string* path = as_string(config_.network);
   return path != nullptr ? joined(config_.folder, *path) : config_.source.empty() ? "" : config_.source + ": network";
@@ -269,7 +269,7 @@ void TrainingRun::begin_timings() {
                  {"machine", options_.machine}});
 }
 
-// The weights are safe by now: what goes wrong here is told, no more.
+// The weights are saved by now: errors from here on are only warnings.
 void TrainingRun::end_timings(TrainResult& result) {
   if (options_.out.empty()) return;
   timings_.end(result.steps, result.stop_reason);
@@ -388,7 +388,7 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   return early ? Continue::stop : going;
 }
 
-// Where targets die shows in the last step of an epoch, which may have run before a resume.
+// Targets of the last step of an epoch show in which cells they vanish; that step may have run before a resume.
 void TrainingRun::describe_cells() {
   const auto uses = trainer_->tween_uses();
   if (uses.empty()) return;

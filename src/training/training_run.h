@@ -29,7 +29,7 @@ struct RunOptions {
 
 enum class TrainEvent : std::uint8_t { TrainBegin, EpochBegin, BatchBegin, BatchEnd, ValidationEnd, Checkpoint, EpochEnd, TrainEnd };
 
-// What callbacks see (T-51).
+// Argument of callbacks (T-51).
 struct TrainProgress {
   TrainEvent event = TrainEvent::TrainBegin;
   std::uint64_t epoch = 0, epochs = 0;            // from 0
@@ -134,7 +134,7 @@ struct ReplayReport {
   Digest hash{};
 };
 
-// Trains again what a journal tells of and compares every hash, loss and metric. CorruptData with the first line that differs.
+// Repeats the training in a journal and compares every hash, loss and metric. CorruptData with the first line that differs.
 // `folder`: where the config's relative paths start; empty: as the journal says.
 Result<ReplayReport> replay(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
                             const TrainingRun::Callback& callback = nullptr);

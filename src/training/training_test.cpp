@@ -128,7 +128,7 @@ Json sequence_config(const Json& first, std::uint64_t batch_size, const Json& se
   return config;
 }
 
-// What a stateful layer hands from batch to batch, and what a metacognition layer remembers, within an epoch, at its end, and behind a short batch,
+// State that a stateful layer hands from batch to batch, and memory of a metacognition layer, within an epoch, at its end, and behind a short batch,
 // which begins from zeros.
 TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
   const Folder folder;
@@ -294,7 +294,7 @@ TEST(Training, E_45_T_60_replay_proves_a_run_that_was_stopped_before_its_end_lin
   EXPECT_TRUE(proved) << (proved ? "" : proved.error().message);
 }
 
-// What a run would take and never act on is refused before it begins, with one line.
+// Settings that a run would never act on are refused before it begins, with one line.
 TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));

@@ -1,5 +1,5 @@
 #pragma once
-// What two trainings are compared by.
+// Hash of weights, by which two trainings are compared.
 
 #include <functional>
 

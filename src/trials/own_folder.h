@@ -1,5 +1,5 @@
 #pragma once
-// Where a trial keeps what it writes.
+// A folder for the files that a trial writes.
 
 #include <stdlib.h>
 

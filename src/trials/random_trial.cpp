@@ -1,4 +1,4 @@
-// What is drawn: a network that the engine accepts, what to do with it, and which other ways promise the same bits.
+// Drawing of trials: a network that the engine accepts, calls to run, and other ways of running that promise the same bits.
 
 #include "network/spec.h"
 #include "trials/language_trial.h"

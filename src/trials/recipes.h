@@ -20,7 +20,7 @@ struct LinkTarget {
   Shape input, output;
 };
 
-// Where a random layer shall stand.
+// Place for a random layer.
 struct Site {
   Draw& draw;
   Shape input;               // with the batch in front

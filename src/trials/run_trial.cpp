@@ -70,7 +70,7 @@ class TrialRun {
   void show_text(std::string name, std::string_view text) { show(std::move(name), std::as_bytes(std::span(text.data(), text.size()))); }
   void show_digest(std::string name, const Digest& digest) { record_.entries.push_back({std::move(name), digest}); }
   void show_weights(const Network& network, const std::string& when);
-  // What the values lead to may be refused, in every way alike; anything else is a fault of the trial or of the engine.
+  // Records an error that the values may lead to, in every way alike; any other error is a fault of the trial or of the engine.
   Result<void> answer(const Error& error) {
     if (error.code != Code::NonFinite && error.code != Code::Unsupported) return tl::make_unexpected(error);
     show_text(fmt::format("{}: {}", code_name(error.code), error.message), {});
@@ -137,7 +137,7 @@ void TrialRun::show_weights(const Network& network, const std::string& when) {
   });
 }
 
-// What initialisation leaves at 0 or 1 gets values of its own, so that it shows.
+// Gives random values to weights that initialisation leaves at 0 or 1, so that their effect shows.
 Result<void> TrialRun::stir(Network& network) {
   Result<void> done;
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {

@@ -51,7 +51,7 @@ struct TrialWay {
   std::string text(const Trial& trial) const;
 };
 
-// What a run showed, in the order it was shown.
+// Outputs of a run, in the order they were recorded.
 struct TrialRecord {
   struct Entry {
     std::string name;

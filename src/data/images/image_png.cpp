@@ -52,7 +52,7 @@ Result<Image> decode_png(std::span<const std::byte> file, std::size_t max_pixels
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) return fail(Code::CorruptData, "PNG: {}", png.message);
   const PngRelease release{png};
-  // What libpng says it will write is what the buffer must hold.
+  // The buffer must hold exactly the size that libpng reports.
   const std::size_t width = png.width, height = png.height;
   if (width == 0 || height == 0 || width > max_pixels / height)
     return fail(Code::LimitExceeded, "PNG: {} x {} pixels, expected 1 to {}", width, height, max_pixels);

@@ -20,8 +20,8 @@ struct AugmentConfig {
   bool moves_pixels() const { return flip_horizontal || flip_vertical || shift != 0 || crop_height != 0 || crop_width != 0 || padding != 0; }
   // The same window of every image, for samples that nothing is learnt from: of the shape that the changed copies have.
   AugmentConfig window() const { return {.crop_height = crop_height, .crop_width = crop_width, .padding = padding, .centred = true}; }
-  // What a sample of `input` becomes. ShapeMismatch for inputs that are no images; InvalidConfig for a crop larger than the padded image, a padding or
-  // shift beyond 2^20, or noise that is negative or not finite.
+  // Shape of a sample of shape `input` after augmentation. ShapeMismatch for inputs that are not images; InvalidConfig for a crop larger than the
+  // padded image, a padding or shift beyond 2^20, or noise that is negative or not finite.
   Result<Shape> output_shape(const Shape& input) const;
 };
 

@@ -19,7 +19,7 @@ struct BatchConfig {
   AugmentConfig augment = {};
 };
 
-// What next() filled; valid until the next call.
+// The batch filled by next(), valid until the next call.
 struct Batch {
   std::size_t size = 0;                      // samples
   std::span<const std::uint32_t> samples;    // their indices in the data set
@@ -30,8 +30,8 @@ struct Batch {
 
 class Batches {
  public:
-  // Of `samples` of `data`, which must outlive it. InvalidConfig for a batch size of 0; IndexOutOfRange; OutOfMemory; errors of output_shape() and check().
-  // Memory is taken here: next() allocates nothing of its own.
+  // Batches over `samples` of `data`, which must outlive the result. InvalidConfig for a batch size of 0; IndexOutOfRange; OutOfMemory; errors of
+  // output_shape() and check(). Memory is allocated here: next() allocates nothing of its own.
   static Result<Batches> create(const Dataset& data, std::vector<std::uint32_t> samples, const BatchConfig& config, Normalisation normalisation = {});
 
   // Sample `position` of `epoch` comes next. OutOfRange beyond the number of samples.

@@ -8,8 +8,8 @@
 
 namespace loom {
 
-// What shares one offset and scale: all elements, each element on its own, or what has the same index on the first axis (channels of an
-// image) or on the last (features).
+// Elements that share one offset and scale: all, each element on its own, or those with the same index on the first axis (channels of an image) or on
+// the last (features).
 enum class NormaliseBy { whole, element, first_axis, last_axis };
 
 struct Normalisation {

@@ -232,7 +232,7 @@ TEST(Batches, N_01_next_allocates_nothing) {
   EXPECT_EQ(samples, 16u);
 }
 
-// What every target must print: order, augmentation, normalisation and noise of one run.
+// The output that every target must print: order, augmentation, normalisation and noise of one run.
 TEST(Batches, T_42_bits_are_those_of_the_table) {
   const auto set = numbered(23);
   BatchConfig config{.batch_size = 4, .shuffle = true, .seed = 9};

@@ -39,7 +39,7 @@ struct NamedTensor {
   Shape shape = Shape::of({1});
   std::vector<float> values;  // empty: they are not at hand
 };
-// What stands under one "...layers.N.block" prefix.
+// The tensors under one "...layers.N.block" prefix.
 struct TensorGroup {
   std::string prefix;              // "model.layers.3.self_attn"
   std::size_t layer = 0;

@@ -24,7 +24,7 @@ Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t t
   const Network& network = editor.network();
   const Shape in = editor.before(from), out = network.shape_after(from);
   const Layer& target = *network.cell(to).layer;
-  // What the target itself reads: where it runs as it does in the sweep.
+  // The input shape of the target itself: `in` where its operation accepts it as it stands, else the shape it reads in the forward pass.
   const Shape reads = target.output_shape(in) ? in : editor.before(to);
   std::vector<LayerPtr> children;
   LOOM_TRY(const Shape fitted, in.with_cols(reads.cols()));

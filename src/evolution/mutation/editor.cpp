@@ -10,7 +10,8 @@
 namespace loom {
 namespace {
 
-// Layers that a sweep runs. Links to links double with every step, so each cell is counted once. The network is prepared: no circles.
+// Number of layers that a forward pass runs. Links to links double it with every step, so each cell is counted once. The network is prepared: no
+// cycles.
 class Operations {
  public:
   explicit Operations(const Network& network) : network_(network), known_(network.num_cells()) {}
@@ -54,7 +55,7 @@ bool Editor::fits(Layer* parent) {
   return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ && Operations(*network_).all() <= max_operations_;
 }
 
-// What stood there before fitted.
+// Cannot fail: the layers that stood there before fitted.
 void Editor::restore(Layer* parent) {
   const bool whole = (parent == nullptr || parent->build()) && network_->prepare(input_);
   LOOM_ASSERT(whole);

@@ -35,7 +35,7 @@ class Editor {
   // Shape in front of a cell.
   Shape before(std::size_t cell) const { return cell == 0 ? input_ : network_->shape_after(cell - 1); }
 
-  // Layers that run in one sweep, each use of a shared one counted, stay within max_operations or what the network began with.
+  // Layers that run in one forward pass, each use of a shared one counted, stay within max_operations or what the network began with.
   // The network is prepared after each of these, changed or not; false: the change did not fit and was taken back. A null layer empties a
   // cell.
   bool replace(const LayerPlace& place, LayerPtr layer);
@@ -89,7 +89,7 @@ class Draws {
   PhiloxBlock block_{};
 };
 
-// What is to become of a layer (engine E-21), drawn in this order.
+// Random decisions about a layer (engine E-21), drawn in this order.
 struct LayerDraws {
   bool perturbs, other_kind, toggles;
   std::optional<std::size_t> activation;
@@ -104,7 +104,7 @@ struct LayerDraws {
   bool changes_structure() const { return activation || other_kind || toggles; }
 };
 
-// What is to become of a network's connections; both streams go on with where.
+// Random decisions about a network's connections; both streams go on to choose the places.
 struct NetworkDraws {
   Draws add, drop;
   bool adds, drops;

@@ -74,7 +74,7 @@ class Mutator {
     Result<void> done;
     visit_child_places(parent, [&](const std::string& below, LayerPtr& slot) {
       if (!done) return;
-      // A disabled layer stands in no sweep: what it makes of an input is nobody's.
+      // A disabled layer does not run in a forward pass, so it has no output shape.
       std::optional<Shape> mine = is_sequence || is_parallel ? in : std::nullopt, out;
       if (mine && !slot->common.is_disabled)
         if (auto shape = slot->output_shape(*mine)) out = *shape;

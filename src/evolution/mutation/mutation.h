@@ -38,7 +38,7 @@ struct MutationConfig {
   std::size_t vocab_size = 256;
   std::size_t num_clusters = 8;
   std::size_t max_layers = 4096;                           // nothing is added beyond
-  std::size_t max_operations = 4096;                       // layers that run in one sweep, each use through a link counted
+  std::size_t max_operations = 4096;                       // layers that run in one forward pass, each use through a link counted
   std::size_t max_adapter_weights = std::size_t{1} << 20;  // of a Dense that repairs a shape
   std::uint64_t seed = 0;
 
@@ -68,7 +68,7 @@ struct MutationReport {
   std::size_t skips(Mutation m) const { return skipped[static_cast<std::size_t>(m)]; }
 };
 
-// Of one individual of one generation.
+// Identifies one individual of one generation.
 struct MutationKey {
   std::uint32_t generation = 0, individual = 0;
 };

@@ -21,12 +21,12 @@ class Genes {
   // into the network's layers.
   explicit Genes(const Network& network);
   bool usable() const { return !layers_.empty(); }
-  // What network_digest() feeds.
+  // The weights that network_digest() hashes.
   std::span<Weight* const> weights() const { return weights_; }
 
   // The values of `a`, mixed with those of `b` unless it is null; all three of one structure. commit() follows. NonFinite.
   Result<void> take(const Genes& a, const Genes* b, const SpliceConfig& config);
-  // What mutate() does, if its draws ask for nothing but moved weights. False: for more, and nothing was done.
+  // Does the work of mutate() if its draws only move weights. False: they ask for more, and nothing was done.
   bool move(const MutationConfig& config, const MutationKey& key, MutationReport& report);
   // Networks see the values from here on. NonFinite.
   Result<void> commit(ThreadPool& pool);

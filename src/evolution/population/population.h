@@ -95,7 +95,7 @@ class Population {
   // `guest` takes the last place.
   void settle(Member guest) { members_.back() = std::move(guest); }
 
-  // What a run that goes on later needs beside seed, configuration and base; networks are .entity files in Base64. CorruptData.
+  // State that a resumed run needs beside seed, configuration and base; networks are .entity files in Base64. CorruptData.
   Result<Json> state() const;
   static Result<Population> restore(const Json& state, std::uint64_t seed, const PopulationConfig& config, const Shape& input, std::uint32_t island);
 
@@ -134,12 +134,12 @@ class Population {
   std::vector<Species> species_;
 };
 
-// Of networks judged by equally many numbers: 0 for those that no other one dominates, and so on; what is not finite ranks last.
+// Pareto rank of networks judged by equally many numbers: 0 for those that no other one dominates, and so on; fitness that is not finite ranks last.
 std::vector<std::size_t> pareto_ranks(std::span<const Fitness* const> fitness);
 // Places, best first: one objective by value, several by Pareto rank, crowding distance (Deb et al. 2002), then index.
 std::vector<std::size_t> ranked(std::span<const Fitness* const> fitness);
 
-// Of settings and weights; `structure` is spec_digest() of the network.
+// Digest of settings and weights; `structure` is spec_digest() of the network.
 Digest network_digest(const Network& network, const Digest& structure);
 Digest spec_digest(const Network& network);
 

@@ -245,7 +245,7 @@ TEST(Population, states_that_are_damaged_are_errors) {
   EXPECT_FALSE(Islands::restore(damaged, config.seed, config.islands, task->input()));
 }
 
-// What a state says of fitness is of the run that reads it (E-26): so many objectives, and behaviours of one length.
+// The fitness in a state must fit the run that reads it (E-26): the same number of objectives, and behaviours of one length.
 TEST(Population, E_26_states_of_another_fitness_are_errors) {
   const EvolutionConfig config = everything_on("xor");
   auto workers = Workers::create(1).value();
@@ -347,7 +347,7 @@ TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
     }
 }
 
-// Of runs that kept such scores: they count as NaN from here on.
+// States of older runs may hold infinite scores: they count as NaN from here on.
 TEST(Population, E_30_infinite_scores_of_a_state_count_like_nan) {
   auto workers = Workers::create(1).value();
   const auto task = xor_task();

@@ -21,7 +21,7 @@ bool dominates(const Fitness& a, const Fitness& b) {
   return better;
 }
 
-// Of one front: the sum over objectives of the distance between neighbours, of the objective's range; infinite at both ends.
+// Crowding distance within one front: sum over objectives of (distance between both neighbours) / (range of the objective); infinite at both ends.
 void add_crowding(std::span<const Fitness* const> fitness, const std::vector<std::size_t>& front, std::vector<double>& crowding) {
   for (std::size_t o = 0; o < fitness[front[0]]->objectives.size(); ++o) {
     std::vector<std::size_t> order = front;

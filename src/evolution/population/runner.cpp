@@ -32,7 +32,7 @@ Result<void> Runner::plan(const Shape& input) {
   LOOM_TRY_VOID(network_->output_shape(input, 0, network_->num_cells()));
   Arena measuring = Arena::measuring();
   const Exec exec{*pool_, *kernels_, measuring, nullptr, network_->settings.quantized_inputs};
-  // An address that nobody reads, above all that the measuring arena hands out.
+  // Placeholder address: never dereferenced, above every address of the measuring arena.
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, network_->settings.activations};
   network_->forward(run_on(exec), nothing, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);

@@ -29,7 +29,7 @@ Network ready(const std::string& spec, const Shape& input) {
   return network;
 }
 
-// What a session makes of x, and a runner right after it ran `before`.
+// A runner that just ran `before` must give the same result for x as a fresh session.
 void expect_same(Runner& runner, const Network& network, Isa isa, const Shape& shape, const std::string& what) {
   const std::vector<float> x = noise(random_site(what), shape.elements());
   const auto session = NetworkSession::create(network, {1, isa, false});

@@ -1,5 +1,5 @@
 #pragma once
-// What `loom evolve` is asked for, as JSON. Untrusted: every key is known or an error, every number has a range.
+// Configuration of `loom evolve`, as JSON. Untrusted: every key is known or an error, every number has a range.
 
 #include "evolution/population/islands.h"
 #include "evolution/tasks/task.h"

@@ -89,7 +89,7 @@ TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {
     }
 }
 
-// Of the outputs of one sample: how many a task takes, and what it says of others.
+// Outputs per sample: how many a task accepts, and its error for other numbers.
 TEST(Tasks, E_25_tasks_name_the_outputs_that_they_cannot_score) {
   const auto fits = [](const Task& task, std::size_t outputs) {
     const auto fit = task.check_output(Shape::of({task.input()[0], outputs}));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxBehaviour = 64;
 
-// What a network made of all samples, as f64; valid until its runner's next call.
+// Outputs of a network for all samples, as f64; valid until its runner's next call.
 struct Outputs {
   ConstView y;
   std::size_t width = 0;  // outputs per sample

@@ -1,5 +1,5 @@
 #pragma once
-// What networks are bred for.
+// Tasks: the objectives of evolution.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual std::string_view name() const = 0;
-  // Of one sample, and how many samples a call takes: the shape that networks are prepared for.
+  // Shape of a call's input, [samples of a call, one sample]: networks are prepared for it.
   virtual Shape input() const = 0;
   // The score at which the task counts as solved.
   virtual double target() const = 0;

@@ -94,7 +94,7 @@ class EntityWriter {
   // caller, or by the map of an opened file. remove() first takes out what is to be replaced. Hashes are checked while copying.
   Result<void> add_all(const EntityReader& from);
   bool remove(std::string_view kind, std::uint32_t index = 0);
-  // Of the arithmetic that the contents belong to; this build's unless set.
+  // Numerics version that the contents belong to; this build's unless set.
   void set_numerics_version(std::uint32_t version) { numerics_version_ = version; }
 
   // Returns the root hash. Atomic: the file is complete or the old one is still there. DiskFull, IoError; InvalidArgument when a

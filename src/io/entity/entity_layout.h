@@ -1,5 +1,5 @@
 #pragma once
-// What reader and writer of .entity files share.
+// Shared by reader and writer of .entity files.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr std::size_t kEntityKindBytes = 8, kEntityHashInEntry = 32;
 
 constexpr std::uint64_t section_alignment(std::string_view kind) { return kind == "weights" ? 4096 : 64; }
 
-// Of the header and the directory as they lie in a file.
+// Root hash of the header and the directory as they lie in a file.
 inline Digest entity_root_hash(std::span<const std::byte> header, std::span<const std::byte> directory) {
   Sha256 hash;
   hash.update(header.first(kEntityHashedHeader));

@@ -19,8 +19,8 @@
 
 namespace loom {
 
-// What a tensor is to its cell: its weight in the active type, the exact master beside it (float32 or float64), a part of an adapter,
-// a feedback matrix of target propagation.
+// Role of a tensor in its cell: the weight in the active type, the exact master beside it (float32 or float64), a part of an adapter, a feedback
+// matrix of target propagation.
 enum class EntityRole : std::uint8_t { Active, Adapter, Feedback, Master };  // in order of their names in files
 
 struct EntityTensor {
@@ -42,11 +42,11 @@ struct EntityTensor {
   Result<QuantizedMatrix> quantized() const;
 };
 
-// What stands in the two sections. CorruptData, UnknownName, UnknownKey, ShapeMismatch, SizeOverflow with the JSON pointer: unknown
-// names and keys, sizes that are not those of shape and type, blobs that overlap, leave the section or are not in order, tensors
-// that are not in order or appear twice. Codes are looked at by quantized() alone.
+// Parses the two sections. CorruptData, UnknownName, UnknownKey, ShapeMismatch, SizeOverflow with the JSON pointer: unknown names and keys, sizes
+// that are not those of shape and type, blobs that overlap, leave the section or are not in order, tensors that are not in order or appear twice.
+// Codes are checked by quantized() alone.
 Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, std::span<const std::byte> weights);
-// Of a file; the spans live as long as the reader's bytes. A file without tensors has neither section.
+// The tensors of a file; the spans live as long as the reader's bytes. A file without tensors has neither section.
 Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file);
 
 // Sorts the tensors and adds both sections. The caller keeps the spans alive until the last write. InvalidArgument for a name that is

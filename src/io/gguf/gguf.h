@@ -81,7 +81,7 @@ class GgufFile {
 // The number of a tensor type in the file, and back; nullopt for types that Loom or GGUF lacks.
 std::optional<std::uint32_t> ggml_type(DType dtype);
 std::optional<DType> dtype_from_ggml(std::uint32_t type);
-// "IQ4_XS" for a type that the format knows and Loom does not read; "of no known name" for numbers that nobody assigned.
+// "IQ4_XS" for a type that the format knows and Loom does not read; "of no known name" for unassigned numbers.
 std::string_view ggml_type_name(std::uint32_t type);
 
 }  // namespace loom

@@ -1,5 +1,5 @@
 #pragma once
-// What a safetensors header may hold at most.
+// Limits of a safetensors header.
 
 #include <cstddef>
 

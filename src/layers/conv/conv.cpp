@@ -124,7 +124,7 @@ void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const Vi
     });
     return;
   }
-  // Types with a meeting of their own take patches as rows of a matrix.
+  // Quantised types: im2col (unfold), then a quantised matmul.
   const std::size_t positions = plan.forward.positions(), size = bytes_of(x.element);
   std::byte* stored = exec.arena.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
   for (std::size_t i = 0; i < n.samples * n.groups; ++i) {

@@ -18,7 +18,7 @@ class Link final : public Layer {
     source_.address = target;
   }
 
-  // Never the kind of its own operation: whoever reads a kind may cast to the class of that name. No spec says "link".
+  // Never the kind of its own operation: a reader of a kind may cast to the class of that name. No spec says "link".
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }
   // The link's keys; those of its own operation are that layer's.
@@ -27,7 +27,7 @@ class Link final : public Layer {
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   const Layer& last_operation() const override;
   Result<Shape> output_shape(const Shape& input) const override;
-  // Of a feed link, from its input and the target's output.
+  // Output shape of a feed link, from its input and the target's output.
   Result<Shape> fed_shape(const Shape& input, const Shape& target) const;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override { take_back(run, dy, dx, nullptr); }
@@ -47,7 +47,7 @@ class Link final : public Layer {
   // behind those of the target itself.
   void resolve(const Layer* operation) { target_ = operation, state_shift_ = 0, resolved_ = true; }
   void set_state_shift(std::size_t shift) { state_shift_ = shift; }
-  // What a share link runs; null for an empty cell, a feed link and before prepare(). Whoever owns it may change it.
+  // The layer that a share link runs; null for an empty cell, a feed link and before prepare(). Its owner may change it.
   Layer* target() const { return const_cast<Layer*>(target_); }
   void unresolve() { target_ = nullptr, resolved_ = false, source_.prepared = false; }
 

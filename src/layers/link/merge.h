@@ -7,7 +7,7 @@ namespace loom {
 
 enum class Merge : std::uint8_t { Replace, Add, Concat, None };  // in place of the input, added to it, behind it on the last axis; not fed
 
-// What an operation reads; ShapeMismatch where the two do not fit.
+// Input shape of the operation after merging; ShapeMismatch where the two do not fit.
 Result<Shape> merged_shape(Merge merge, const Shape& input, const Shape& fed);
 // y = both together, of merged_shape(). Not for Replace and None, where one of the two is y.
 void merge_inputs(const Exec& exec, Merge merge, const ConstView& input, const ConstView& fed, const View& y);

@@ -1,5 +1,5 @@
 #pragma once
-// What a session remembers for one metacognition layer: figures of its last outputs, when its rules last spoke, and what they asked for.
+// A session's memory of one metacognition layer: figures of its last outputs, when its rules last fired, and the changes they asked for.
 
 #include <array>
 #include <bitset>

@@ -21,7 +21,7 @@ struct MetaRule {
   double threshold = 0;
   MetaCommand command = MetaCommand::Dense;
   double param = 0;          // clusters, a type's number, or the target's x without self_only
-  std::size_t cooldown = 0;  // calls after one in which the rule spoke
+  std::size_t cooldown = 0;  // calls after one in which the rule fired
   bool self_only = true;     // the observed layer; else cell (0, 0, param, 0)
 
   void fields(FieldVisitor& visit);

@@ -129,7 +129,7 @@ void Mha::forward(const Run& run, const ConstView& x, const View& y) const {
   const float floor = input_floor();
   linear(run, x, q_, q_bias_, q, floor);
   linear(run, *source, std::array{LinearJob{&k_, &k_bias_, k, 0, floor}, LinearJob{&v_, &v_bias_, v, 0, floor}});
-  // What a norm changes, backward wants as it was.
+  // Backward needs the inputs of the norms, so they are not overwritten when values are kept.
   View normed_q = q, normed_k = k, normed_o = o;
   const bool kept = run.keeps();
   if (config_.qk_norm != QkNorm::None) {

@@ -62,7 +62,7 @@ class Mha final : public Layer {
   void norm(const Exec& exec, ConstTensor x, const Weight& gain, Tensor y) const;
   void norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before, std::size_t block) const;
   void norm_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& gain, Tensor d, std::size_t block) const;
-  // What attention read: q and k normed and rotated.
+  // Inputs of attention: q and k normed and rotated.
   struct AttentionSaved {
     const ConstView &q, &k, &v, &mask;
     std::size_t samples;

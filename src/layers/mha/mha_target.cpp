@@ -20,7 +20,7 @@ void Mha::norm_target(const Run& run, const TweenRules& rules, ConstTensor x, co
   with_element(x.element, [&]<class T>() { target_before_norm(run, rules, norm, {x.data, rows, width, x.element}, gain.values<T>(run), each, each); });
 }
 
-// What the outputs ask of the values, each divided by how much is read of it.
+// Gap of the values: the gap of the outputs through the attention weights, each entry divided by the sum of the weights that read it.
 void Mha::target_of_values(const Run& run, const TweenRules& rules, const AttentionSaved& kept, const View& d_o, const View& dv) const {
   const View dq = run.view(kept.q.shape, d_o.element), dk = run.view(kept.k.shape, d_o.element);
   const View ones = run.view(d_o.shape, d_o.element), reads = run.view(kept.v.shape, d_o.element);

@@ -228,8 +228,8 @@ void Parallel::target(const Run& run, const TweenRules& rules, const ConstView& 
   config_.combine_mode == Combine::Filter ? mix_target(run, rules, e, d) : take_back(run, e, d, &rules);
 }
 
-// Of a sum every branch takes the whole gradient, of a mean its share. With rules every branch of a mean aims at the whole gap too, and
-// what several branches ask of the input is averaged.
+// Backward of a sum gives every branch the whole gradient, of a mean its share. With rules every branch of a mean aims at the whole gap too, and the
+// gaps that several branches ask of the input are averaged.
 void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
   if (branches_.empty()) {
     if (dx.data != nullptr) copy(run, dy, dx);

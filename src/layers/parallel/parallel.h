@@ -46,7 +46,7 @@ class Parallel final : public Layer {
 
  private:
   using Combine = ParallelConfig::Combine;
-  // Where a branch's output lies in y (concat, grid_scatter).
+  // Location of a branch's output in y (concat, grid_scatter).
   struct Piece {
     Slices slices;
     SlicePlace own, place;

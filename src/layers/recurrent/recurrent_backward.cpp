@@ -14,7 +14,7 @@ CellBackward Recurrent::task_back(const Run& run, const ConstView& x) const {
   return task;
 }
 
-// What forward wrote for this direction comes back from the tape, and there is room for the gradients of its gates' sums.
+// Takes the values that forward kept for this direction from the tape, and makes room for the gradients of its gates' sums.
 void Recurrent::begin_direction(const Run& run, const ConstView& x, CellBackward& task) const {
   const Planes kept = planes(task.trace);
   for (std::size_t i = kept.count; i-- > 0;) {
@@ -26,7 +26,7 @@ void Recurrent::begin_direction(const Run& run, const ConstView& x, CellBackward
   for (std::size_t k = 0; k < sums; ++k) task.dsums[k] = run.tensor(x.shape.rows(), task.shape.units, x.element);
 }
 
-// What the steps of a direction share: their own gradients, and W_hh of all gates packed for the way back.
+// Shared by the steps of a direction: their own gradients, and W_hh of all gates packed for the backward pass.
 PackedOperand Recurrent::begin_steps(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const {
   const std::size_t batch = task.shape.batch, units = task.shape.units, gates = num_gates();
   task.dstep = run.tensor(batch, gates * units, dy.element);

@@ -50,7 +50,7 @@ void Sequential::visit_children(const std::function<void(const std::string&, Lay
   for (std::size_t i = 0; i < children_.size(); ++i) visit(fmt::format("sequential_layers.{}", i), *children_[i]);
 }
 
-// Of children that were checked before.
+// Expects children that were checked before.
 Shape Sequential::shape_before(const Shape& input, std::size_t child) const {
   Shape shape = input;
   for (std::size_t i = 0; i < child; ++i)

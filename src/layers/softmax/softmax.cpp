@@ -227,7 +227,7 @@ void Softmax::forward(const Run& run, const ConstView& x, const View& y) const {
   run.save(p);
 }
 
-// What combine() made of the probabilities q.
+// Computes the output of combine() again from the probabilities q.
 void Softmax::output_again(const Exec& exec, const ConstView& q, const View& y) const {
   if (form_ == Form::Adaptive) return combine_adaptive(exec, config_.adaptive_cutoffs, q, y);
   if (form_ == Form::Mixture) return combine_mixture(exec, config_.mixture_count, q, y);

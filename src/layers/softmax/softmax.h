@@ -39,7 +39,7 @@ class Softmax final : public Layer {
 
  private:
   static LayerPtr fit(const FitRequest& request);
-  // What the settings come to.
+  // The form of softmax that the settings select.
   enum class Form : std::uint8_t { Rows, Masked, Gumbel, Sparse, Entmax, Blend, Tree, Adaptive, Mixture };
   bool combines() const { return form_ >= Form::Tree; }
   Result<std::size_t> width_out(std::size_t width) const;

@@ -40,7 +40,7 @@ class MeshTween {
   // A crowd of one network: the mean of what each would move, each by its own budgets; states in the order given.
   Result<void> step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate);
 
-  // Of the last step: by state, tick, cell; children before their container.
+  // Uses in the last step, by state, tick, cell; children before their container.
   std::span<const MeshTweenUse> uses() const { return uses_; }
   double output_gap() const { return output_gap_; }  // mean over the states
   double loss() const { return loss_; }              // likewise

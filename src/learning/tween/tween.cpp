@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMostDepth = 8;
 
-// 0, 1, ... of the choices.
+// Index of `given` in the choices.
 Result<std::size_t> choice(std::string_view what, const std::string& given, std::initializer_list<std::string_view> known) {
   const std::vector<std::string_view> names(known);
   return find_name(what, given, names);
@@ -176,7 +176,8 @@ void TweenSession::after_forward(const Layer& layer, const ConstView& x, const C
   uses_.push_back({found->second, x, y, false, 1, {}, {}, y.shape});
 }
 
-// e = t_n - y_n, in memory of its own: the arena's tensors are in use.
+// Gap of the output, e = t_n - y_n = -c dL/dy with c as in TweenTarget, or output_step * rows in dtp. In memory of its own: the arena's tensors are
+// in use.
 Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   const Loss& loss = target.loss != nullptr ? *target.loss : *mse_;
   const std::size_t bytes = output_.shape.elements() * bytes_of(output_.element);
@@ -195,7 +196,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
   loss_ = value.value;
   if (!std::isfinite(value.value)) return fail(Code::NonFinite, "tween: the loss is {}", value.value);
-  // W-62 for the sum over rows: with an output_step of 1/2 what |f(x) - t|^2 descends by is the loss's gradient.
+  // W-62: with an output_step of 1/2 the mean over rows of |f(x) - t|^2 has the loss's gradient.
   const double size = dtp_ ? -config_.output_step * static_cast<double>(output_.shape.rows()) : loss.by_element() ? -value.count / 2 : -value.count;
   scale(exec, gap, size, gap);
   return ConstView(gap);
@@ -259,7 +260,8 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, doubl
   for (const Weight* w : state.named) collected().clear(*w);
 }
 
-// W-40, W-41. In chain mode a hidden target lies gradient_scale along the gradient, within the clamp.
+// budget = (cos(y, t) + 1) / 2 (W-40) and gap = sqrt(mean((t - y)^2)) (W-41). In chain mode the target of a hidden cell is t = y + gradient_scale *
+// e, clamped to +-activation_clamp; else t = y + e.
 void TweenSession::measure(std::size_t u, const ConstView& gap) {
   TweenUse& to = metrics_[u];
   const bool is_output = to.is_cell && to.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
@@ -271,6 +273,8 @@ void TweenSession::measure(std::size_t u, const ConstView& gap) {
   if (is_output) output_gap_ = to.gap;
 }
 
+// rate * depth * (1 + budget) / 2 * rate_scale * branch_rate / rows, with depth = min(depth_scale_factor^(cells to the output), 8) in chain mode and
+// with depth_scale_layerwise, else 1; outside chain mode times the kind's factor of the weight.
 double TweenSession::rate_of(const Use& use, const TweenUse& metrics, const Weight& weight) const {
   const LayerState& state = layers_[use.layer];
   double depth = 1;
@@ -307,6 +311,7 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
       squares += norm * norm;
       continue;
     }
+    // A shared weight sums factor * products over its uses and moves once, in finish_shared() (W-31).
     const std::size_t n = weight.weight->elements();
     with_element(output_.element, [&]<class G>() {
       with_element(velocities_[weight.velocity].values.element, [&]<class T>() {
@@ -334,7 +339,8 @@ void TweenSession::finish_shared() {
   }
 }
 
-// Without products what a shared weight's uses have given.
+// v = momentum * v + (1 - momentum) * factor * products; commit() adds v to the master. Null products: `pending`, the sum over the uses of a shared
+// weight.
 double TweenSession::update(WeightState& weight, const void* products, double factor) {
   if (error_) return 0;
   const Weight& w = *weight.weight;
@@ -413,7 +419,7 @@ Result<void> TweenSession::step(const TweenTarget& target, double learning_rate)
   return {};
 }
 
-// What is left to do when every cell has had its turn.
+// The end of a step, after every cell has had its turn.
 Result<void> TweenSession::finish() {
   if (dtp_) return optimise();
   finish_shared();
@@ -492,8 +498,8 @@ Result<void> TweenSession::prepare_dtp() {
   return {};
 }
 
-// W-62: every cell's weights descend the mean over rows of |f(x) - t|^2; what no use above the threshold moved stays as it is. Masters
-// move in place: a step that fails puts all back (roll_back).
+// W-62: every cell's weights descend the mean over rows of |f(x) - t|^2; a weight without a use above the threshold stays as it is. Masters move in
+// place: a step that fails restores everything (roll_back).
 Result<void> TweenSession::optimise() {
   std::vector<bool> moves(velocities_.size());
   for (const std::size_t u : order_)
@@ -539,14 +545,14 @@ Result<void> TweenSession::optimise() {
   return {};
 }
 
-// Of mode dtp: masters, optimiser, feedback weights.
+// Saves the state of mode dtp: masters, optimiser, feedback weights.
 void TweenSession::keep_state() {
   kept_steps_ = optimizer_->steps(), is_kept_ = true;
   std::byte* to = kept_.data();
   each_of_dtp([&](const Tensor& values, Weight*) { to = std::copy_n(static_cast<const std::byte*>(values.data), values.bytes(), to); });
 }
 
-// Values that were committed once commit again.
+// Restores the state that keep_state() saved; weights whose values had changed are committed again.
 void TweenSession::put_back() {
   if (!std::exchange(is_kept_, false)) return;
   const std::byte* from = kept_.data();
@@ -559,7 +565,7 @@ void TweenSession::put_back() {
   optimizer_->set_steps(kept_steps_);
 }
 
-// What a step of dtp moves; null beside what is no weight.
+// Visits all values that a step of dtp changes; `Weight*` is null for those that are not weights.
 void TweenSession::each_of_dtp(const std::function<void(const Tensor&, Weight*)>& visit) {
   for (const WeightState& state : weights_)
     if (state.weight != nullptr) visit(state.weight->master_for_update(), state.weight);

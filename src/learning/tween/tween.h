@@ -61,8 +61,8 @@ struct TweenConfig {
 // Keys as above; absent ones keep their defaults. UnknownKey; InvalidConfig for a value of the wrong type (ranges: TweenSession::create).
 Result<TweenConfig> tween_config_from_json(const Json& json);
 
-// What the output should be: a tensor of its shape, or what a loss asks for (W-10): y - (N / 2) dL/dy for losses per element (mse: the
-// tensor itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by one-hot - softmax), in every mode but dtp.
+// Target of the output: a tensor of its shape, or the target that a loss asks for (W-10): y - (N / 2) dL/dy for losses per element (mse: the tensor
+// itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by one-hot - softmax), in every mode but dtp.
 struct TweenTarget {
   ConstView values{};                        // the output's shape and element
   std::span<const std::int64_t> classes{};   // in place of values, with a loss that takes them
@@ -81,7 +81,7 @@ struct TweenUse {
   double update_norm = 0;     // of what its weights moved by, 0 for a shared weight until its last use
 };
 
-// Of a weight, by its path. In dtp velocities have no data.
+// Velocity of a weight, named by its path. In dtp velocities have no data.
 struct TweenVelocity {
   std::string path;
   Tensor values;  // [1, elements] in the master's type
@@ -118,7 +118,7 @@ class TweenSession {
   const TweenConfig& config() const { return config_; }
   std::span<const TweenUse> uses() const { return metrics_; }
   double output_gap() const { return output_gap_; }
-  // Of the last step, for losses; 0 without one.
+  // Loss of the last step; 0 when it had no loss.
   double loss() const { return loss_; }
   std::span<TweenVelocity> velocities() { return velocities_; }
   // dtp; null in other modes.

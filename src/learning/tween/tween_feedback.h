@@ -28,7 +28,7 @@ struct TweenConfig;
 
 class TweenFeedback final : public TargetMap {
  public:
-  // What forward left of the last use of a layer that has not yet been taken back.
+  // Input and output that forward kept of the latest use of a layer that has not yet been taken back.
   struct Seen {
     ConstView x, y;
   };

@@ -558,7 +558,7 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
   EXPECT_NE(run(dtp, "adam").weights, run(dtp).weights);
 }
 
-// What a container says about rates and training goes for all inside it, as in backprop.
+// Rate and `trainable` of a container hold for all layers inside it, as in backprop.
 TEST(Tween, T_06_rates_and_trainable_of_containers_reach_their_children) {
   for (const std::string mode : {"chain", "layerwise", "dtp"}) {
     const auto moves = [&](const std::string& outer, const std::string& inner) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of target propagation share.
+// Helpers shared by the tests of target propagation.
 
 #include <gtest/gtest.h>
 

@@ -24,13 +24,16 @@ void for_ranges_by_worker(const Exec& exec, std::size_t n, std::size_t cost, F&&
   exec.pool.run(parts, [&](std::size_t part, int worker) { f(part * n / parts, (part + 1) * n / parts, worker); });
 }
 
+// Direct convolution. A tile is up to 16 positions of y, one per lane; a kernel call computes it for all filters of a group, and term (c, k) of every
+// position lies at one offset from the tile's first element (PatchLayout).
 template <class T>
 class Convolution {
  public:
   Convolution(const Exec& exec, const PatchLayout& layout, const ConvSizes& n)
       : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), k_(n.channels * layout.taps()) {
     together_ = std::max<std::size_t>(1, kernels_.tile / std::min(n.filters, kernels_.tile));
-    // Few filters: a tile is gathered for too few of them to pay, so tiles keep to one row, the last of each reaching back.
+    // Tiles keep to one row (of 16 positions or more) if 16 divides its width, or if filters are too few for gathering to pay; then the last tile
+    // of a row overlaps the one before.
     by_row_ = layout.width() >= kLanes && (layout.width() % kLanes == 0 || n.filters <= kernels_.tile);
     offsets_ = exec.arena.note<std::size_t>(k_);
     gathered_ = exec.arena.note<std::size_t>(k_);
@@ -38,7 +41,7 @@ class Convolution {
     buffer_elements_ = together_ * k_ * kLanes;
     buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
     exec.run(1, [&](std::size_t) {
-      // The chain's blocks are of kChain columns of all taps, those that a phase leaves out included.
+      // Blocks of chain64 count the columns of all taps, also those that a phase leaves out, so that a phase sums in the order of the whole.
       layout.write_columns(n.channels, offsets_);
       for (std::size_t i = 0; i < k_; ++i)
         if (i + 1 == k_ || offsets_[i] / kChain != offsets_[i + 1] / kChain) ends_[blocks_++] = i + 1;
@@ -101,7 +104,8 @@ class Convolution {
     if (n != 0) kernels_.tiles(task, tiles.data(), n);
   }
 
-  // Tiles of positions without regard to rows; those that are not of one piece are gathered.
+  // Tiles of 16 consecutive positions, which may cross rows; the lanes of such a tile are not contiguous in x, so its terms are gathered into
+  // `buffer`.
   void flat(ConvTask<T> task, const T* x, std::size_t begin, std::size_t end, T* buffer) const {
     std::array<ConvTile<T>, kMaxTile> tiles;
     std::size_t n = 0;
@@ -144,7 +148,8 @@ class Convolution {
   T* buffers_ = nullptr;
 };
 
-// A convolution with holes, one phase of its outputs after the other.
+// Transposed convolution with stride: outputs with one remainder of the position by the stride (a phase) use the same taps, so each phase is a plain
+// convolution with its columns of w, and its outputs are then scattered into y.
 template <class T>
 void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const T* x, const T* w, const T* bias, T* y) {
   const std::size_t filters = n.groups * n.filters, all = n.channels * layout.taps();
@@ -198,6 +203,8 @@ std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size
   return n;
 }
 
+// d[f, (c, k)] += chain64 over rows (sample, position) of g[row, f] patch[row, (c, k)]: sixteen filters across lanes; in a depthwise convolution
+// sixteen groups.
 template <class T>
 class WeightGradient {
  public:
@@ -217,7 +224,7 @@ class WeightGradient {
     exec.run(1, [&](std::size_t) { layout.write_offsets(n.channels, offsets_); });
   }
 
-  // Samples of one block.
+  // Adds the gradient of one block of at most kSampleBlock samples.
   void add_block(const T* x, const T* g, std::size_t samples, bool reversed, T* d, T* d_bias) {
     if (!layout_.in_place()) store_planes(exec_, layout_, x, samples * planes_, element_of<T>, stored_);
     const T* stored = layout_.in_place() ? x : stored_;

@@ -1,6 +1,6 @@
 #pragma once
-// Convolutions of planes in f32 and f64, without a matrix of patches: sixteen output positions lie across lanes and meet element
-// (c, k) of the weight at one distance (ops/unfold). The bits are those of unfold() and a product of matrices.
+// Convolutions of planes in f32 and f64, without a matrix of patches: vectorised over sixteen output positions, and weight (c, k) is broadcast; its
+// inputs lie at one offset from the positions (ops/unfold). The bits are those of unfold() and a product of matrices.
 
 #include "ops/unfold/unfold.h"
 

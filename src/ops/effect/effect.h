@@ -1,5 +1,5 @@
 #pragma once
-// What a small network says about a tensor, done to it (engine L-153). y and y0 are cut into as many groups as m [groups, k] has rows:
+// Effects of a small network on a tensor (engine L-153). y and y0 are cut into as many groups as m [groups, k] has rows:
 //   gate          y = y0 * sigmoid(m_0)
 //   noise         y = snap(y0 + max(0, m_0) * (2 u - 1)), u uniform of the stream by the element's number
 //   intervention  where m_0 > 0.5: y_i = m[1 + i mod (k - 1)], i counted within the group

@@ -1,7 +1,7 @@
 #pragma once
-// What target propagation (docs/tween.md, engine 7) needs beside the ops of backward passes. A gap is a target minus the value it is for:
-// it has the shape of that value, and takes the place of a gradient. Sums along all elements of a tensor are lanes16 in f64, over rows of a
-// matrix chain64; every stored value is snapped. Nothing here divides by what may be 0: such entries become 0, "no signal".
+// Ops of target propagation (docs/tween.md, engine 7) beside those of backward passes. A gap is a target minus the value it is for: it has the shape
+// of that value, and takes the place of a gradient. Sums along all elements of a tensor are lanes16 in f64, over rows of a matrix chain64; every
+// stored value is snapped. Nothing here divides by 0: such entries become 0, "no signal".
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
@@ -20,14 +20,14 @@ void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y);
 
 // sums[cols] = snap(sums + sum over rows of |w|).
 void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums);
-// Row by row, entry i of d: 0 where sums[i] <= threshold; else d, or d / sums[i] with `divide`, less base where there is one.
-// Base has no data, or the shape of d.
+// Row by row: d[i] = (divide ? d[i] / sums[i] : d[i]) - base[i]; 0 where sums[i] <= threshold. `base` has no data (none is subtracted), or the shape
+// of d.
 void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d);
 // d = d brought into [-limit, limit].
 void clamp(const Exec& exec, double limit, Tensor d);
 
-// Distributions p with gaps e: the target p + e is cut at 0 and scaled to the sum of p, run by run (an empty one stays p); out is that less
-// p. out may be e. A gap of 0 stays 0.
+// Distributions p with gaps e: out = projected(p + e) - p, where the target p + e is cut at 0 and scaled to the sum of p, run by run (an empty one
+// stays p). out may be e. A gap of 0 stays 0.
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out);
 
 // Through y = (x - mean) / s * gamma + beta the other way: out = e * s / gamma, 0 where |gamma| <= threshold. s is that of each sample's
@@ -49,7 +49,7 @@ struct Agreement {
 };
 Agreement agreement(const Exec& exec, ConstTensor a, ConstTensor e, double factor, double limit);
 
-// Of a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0; f64 lanes16.
+// For a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0; f64 lanes16.
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q);
 // Mean over the rows of column i of p, summed in f64, rows ascending.
 double mean_of_column(const Exec& exec, ConstTensor p, std::size_t i);

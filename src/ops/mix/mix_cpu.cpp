@@ -51,7 +51,7 @@ void gate_row(const GateRule& rule, const T* z, std::size_t n, T* p) {
   const T sum = sum_of(p, n);
   if (sum == 0) return;  // nothing is kept
   const Lanes<T> total = splat(sum);
-  // What is absent stays 0 beside a NaN: nobody ran that branch.
+  // Absent branches did not run: they stay 0 even if the total is NaN.
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> v = lanes.load(p + i);
     lanes.store(p + i, select(v == zeros<T>(), zeros<T>(), snap(v / total)));

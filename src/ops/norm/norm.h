@@ -38,7 +38,7 @@ void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& sh
 // c[channel] = snap(c + sum of a * b), for each block of samples (0: all), ascending; without b the sum of a.
 void add_channel_sums(const Exec& exec, const ChannelShape& shape, ConstTensor a, const ConstTensor* b, std::size_t block, void* c);
 
-// Of each channel; `variance` is the biased one, deviation = sqrt(variance + eps).
+// Statistics of each channel; `variance` is the biased one, deviation = sqrt(variance + eps).
 struct ChannelStatistics {
   void *mean, *variance, *deviation;
 };

@@ -11,7 +11,7 @@ LOOM_INLINE double root(double x) { return __builtin_sqrt(x); }
 LOOM_INLINE F32x16 flush(const F32x16& v) { return as_float(bits(v) & ~(abs(v) < splat(kSnap))); }
 LOOM_INLINE F64x16 flush(const F64x16& v) { return select(abs(v) < splat(kSnap64), zeros<double>(), v); }
 
-// What a row is shifted and divided by; the mean of rms_norm is not taken out.
+// Shift and divisor of a row: y = (x - mean) / deviation; rms_norm subtracts no mean.
 template <class T>
 struct RowScale {
   T mean, deviation;
@@ -112,7 +112,7 @@ void offset_row(const T* x, double offset, std::size_t n, T* y) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) + o)); });
 }
 
-// What is summed and stored together: sixteen channels of one position each, one per lane...
+// Channels that are summed and stored together: sixteen channels of one position each, one per lane...
 template <class T, class L>
 struct ChannelsOfRows {
   const ChannelShape& s;
@@ -120,7 +120,7 @@ struct ChannelsOfRows {
   L lanes;
   LOOM_INLINE Lanes<T> get(const T* p) const { return lanes.load(p + channel); }
   LOOM_INLINE void put(T* p, const Lanes<T>& v) const { lanes.store(p + channel, v); }
-  // Of term(lanes, element) over samples [begin, end).
+  // Sum of term(lanes, element) over samples [begin, end).
   template <class Term>
   LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
     return chain64<Lanes<T>>(begin, end, [&](std::size_t r) { return term(lanes, r * s.channels + channel); });

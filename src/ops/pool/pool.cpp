@@ -108,7 +108,7 @@ const PoolTap* taps_of(const Exec& exec, const PoolGeometry& g, const Axes& out)
   return taps;
 }
 
-// What each output's average is divided by: the positions inside the input, or inside the padded input.
+// Divisor of each output's average: the number of positions inside the input, or inside the padded input.
 template <class T>
 const T* counts_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
   T* counts = exec.arena.note<T>(volume(out));
@@ -204,7 +204,7 @@ void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out,
       const T *from = x.as<T>() + plane * inputs, *gradient = dy.as<T>() + plane * outputs;
       std::size_t* winner = winners + plane * outputs;
       for (std::size_t o = 0; o < outputs; ++o) {
-        winner[o] = inputs;  // nobody, when all are NaN
+        winner[o] = inputs;  // none, when all are NaN
         T largest = 0;
         each_position(g, {o / (out[1] * out[2]), o / out[2] % out[1], o % out[2]}, [&](std::size_t i) {
           if (winner[o] == inputs ? from[i] == from[i] : from[i] > largest) largest = from[i], winner[o] = i;

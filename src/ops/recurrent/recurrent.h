@@ -23,7 +23,7 @@ struct CellShape {
   bool valid(std::size_t b, std::size_t t) const { return lengths == nullptr || t < lengths[b]; }
 };
 
-// What forward keeps for backward, [B * T, H] each; no data: not kept, or not of this cell.
+// Values that forward keeps for backward, [B * T, H] each; no data: not kept, or not of this cell.
 struct CellTrace {
   Tensor gates[kMaxGates];     // values after the activation; gru's fourth is m
   Tensor h_before, c_before;   // state before the step

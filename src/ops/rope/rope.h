@@ -30,7 +30,7 @@ struct RopeConfig {
 // Sines and cosines of positions [0, filled), grown as a session reaches them; memory for all positions is reserved at once.
 class RopeTable {
  public:
-  // What create() asks of a configuration. InvalidConfig for an odd dim or factors that are not positive.
+  // The checks of create(). InvalidConfig for an odd dim or factors that are not positive.
   static Result<void> check(const RopeConfig& config);
   static Result<RopeTable> create(const RopeConfig& config, std::size_t max_positions);
   void fill(std::size_t positions);

@@ -1,6 +1,6 @@
 #pragma once
-// What optimisers do to a run of elements (learning/optimizer.h has the equations): element by element, no sums. w, g with its decay and
-// first moments are snapped; second moments at 2^-100 (2^-960 in f64).
+// Element-wise updates of optimisers (learning/optimizer.h has the equations): no sums. w, g with its decay and first moments are snapped; second
+// moments at 2^-100 (2^-960 in f64).
 
 #include <array>
 

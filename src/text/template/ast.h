@@ -79,7 +79,7 @@ struct Constant {
   std::uint32_t text = 0;
 };
 
-// What happens to a variable when its scope is entered (jinja2 decides this when it compiles; so do we).
+// Initialisation of a variable when its scope is entered (decided at compile time, as in jinja2).
 struct Load {
   enum class Kind : std::uint8_t { Parameter, Resolve, Alias, Undefined } kind = Kind::Undefined;
   std::int32_t slot = -1;       // in this frame

@@ -25,7 +25,7 @@ struct TemplateLimits {
   const std::atomic<bool>* cancel = nullptr;                 // looked at every few thousand steps: Cancelled once it is set
 };
 
-// What strftime_now formats: civil time, UTC by convention. The host fills it: a template never sees the real clock.
+// The time that strftime_now formats: civil time, UTC by convention. The host fills it: a template never sees the real clock.
 struct TemplateTime {
   int year = 1970, month = 1, day = 1;                       // month and day count from 1
   int hour = 0, minute = 0, second = 0, microsecond = 0;

@@ -21,7 +21,7 @@ const HtmlEntity* find_entity(std::string_view name) {
   return it != end && it->name == name ? it : nullptr;
 }
 
-// What HTML 5 makes of a number: Windows-1252 in 0x80..0x9f, nothing of controls and code points that are no characters.
+// A numeric character reference as HTML 5 decodes it: Windows-1252 in 0x80..0x9f, nothing for controls and noncharacters.
 void append_number(std::string& out, std::uint32_t n) {
   constexpr char32_t kWindows[32] = {0x20ac, 0x81,   0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
                                      0x2039, 0x0152, 0x8d,   0x017d, 0x8f,   0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022,

@@ -299,7 +299,7 @@ Result<Value> Machine::recurse(LoopObject& loop, const Value& iterable) {
 Result<Machine::Flow> Machine::run_loop(NodeId id, const Value& iterable, Frame& frame, Frame* definition, std::int64_t depth0) {
   const Node& n = at(id);
   Ref<LoopObject> loop(new LoopObject(heap));
-  struct Keep {  // somebody still holds the loop after it ended
+  struct Keep {  // the loop may still be referenced after it ended
     LoopObject& loop;
     ~Keep() {
       loop.iterating = false;
@@ -390,7 +390,7 @@ Result<Value> Machine::loop_length(LoopObject& loop) {
       rest.push_back(v);
     }
     loop.length = static_cast<std::int64_t>(rest.size()) + loop.index0 + 1 + (loop.after.missing() ? 0 : 1);
-    // What is left has passed the test already; it is tested again when fetched, as only a changing namespace could show.
+    // The remaining items have passed the test already; they are tested again when fetched, which only a changing namespace could show.
     loop.items = std::move(rest);
     loop.next = 0;
   }

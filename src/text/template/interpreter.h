@@ -67,7 +67,7 @@ class Machine {
 
   Result<std::string> run(const Json& context);
 
-  // What filters, tests and methods need.
+  // Interface for filters, tests and methods.
   Heap heap;
   Result<Value> call(const Value& callee, const Arguments& args);
   Result<Value> attribute(const Value& object, std::string_view name);  // object.name

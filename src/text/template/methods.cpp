@@ -232,7 +232,7 @@ Result<Value> global_joiner(Machine& m, const Value&, const Arguments& args) {
 }
 Result<Value> global_lipsum(Machine&, const Value&, const Arguments&) { return fail(Code::Unsupported, "lipsum() is random and not supported"); }
 
-// Where a template that inherits finds its blocks, which are refused. In jinja2 it prints as <TemplateReference None>.
+// The blocks of a template that inherits, which are refused. In jinja2 it prints as <TemplateReference None>.
 Result<Value> global_self(Machine&, const Value&, const Arguments&) { return fail(Code::TemplateError, "'TemplateReference' object is not callable"); }
 
 // ---- strftime, in the C locale

@@ -86,7 +86,7 @@ Result<Value> pieces(Machine& m, const Value& self, const std::vector<std::strin
 
 using Parts = std::vector<std::string_view>;
 
-// What pieces() will refuse is not even listed: the list alone could take gigabytes.
+// Caps the number of pieces at what the heap can hold: pieces() refuses more, and merely listing them could take gigabytes.
 std::int64_t limited(const Machine& m, std::int64_t most) {
   const auto fit = static_cast<std::int64_t>(m.heap.room() / (sizeof(Value) + sizeof(StringObject)) + 1);
   return most < 0 ? fit : std::min(most, fit);

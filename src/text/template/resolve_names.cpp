@@ -13,7 +13,7 @@
 namespace loom::jinja {
 namespace {
 
-// What a scope, or one branch of an if inside it, knows of its names. A branch starts empty and falls back to its base.
+// Names known in a scope, or in one branch of an if inside it. A branch starts empty and falls back to its base.
 struct Symbols {
   Symbols* base = nullptr;           // the scope around a branch
   Symbols* parent = nullptr;         // the outer scope

@@ -24,7 +24,7 @@ Result<std::string> rendered(const std::string& source, const Json& context = Js
   return parsed.render(context, {}, TemplateTime{2025, 3, 7, 14, 5, 9, 0});
 }
 
-// Of a render: its text, or the kind of its error.
+// Outcome of a render: its text, or the kind of its error.
 std::string outcome(const Result<std::string>& r) {
   return r ? "ok " + *r : r.error().code == Code::LimitExceeded ? "limit" : "error " + r.error().message;
 }

@@ -1,5 +1,5 @@
-// What a template may cost is counted in steps, so everything that looks at a text or a list must pay for its size: each operator, filter,
-// test and method is run on a small and on a large subject, and the difference must show in the steps. No time is measured.
+// The cost of a template is counted in steps, so everything that looks at a text or a list must pay for its size: each operator, filter, test and
+// method is run on a small and on a large subject, and the difference must show in the steps. No time is measured.
 
 #include <gtest/gtest.h>
 
@@ -153,7 +153,7 @@ TEST(TemplateSteps, X_10_operators_and_the_rest_pay_for_what_they_touch) {
   EXPECT_GE(steps_of("{{ d.keys() == e.keys() }}", 16 * 1000) - steps_of("{{ d }}{{ e }}", 16 * 1000), 400'000u);
 }
 
-// What ran for minutes to years: 20 million steps end each within seconds, and most of them far earlier.
+// Templates that once ran for minutes to years: 20 million steps end each within seconds, and most of them far earlier.
 TEST(TemplateSteps, X_10_short_templates_cannot_run_for_long) {
   const std::string a = "{% set s = 'a' * 20000000 %}{% set t = 'a' * 10000000 + 'b' %}{% set n = 'a' * 20000000 %}";
   for (const char* body : {"s.find(t)", "s.rfind(t)", "t in s", "s.split(t)", "s.rsplit(t)", "s.replace(t, 'c')", "s.count(t)", "s.partition(t)", "s.rpartition(t)", "s == n", "s < n"}) {

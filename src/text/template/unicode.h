@@ -1,6 +1,6 @@
 #pragma once
-// What Python's str knows of characters (Unicode 14, Python 3.11): case, white space, classes. Texts are UTF-8; a byte that is not
-// valid UTF-8 counts as one character and is copied as it is.
+// Character properties as in Python's str (Unicode 14, Python 3.11): case, white space, classes. Texts are UTF-8; a byte that is not valid UTF-8
+// counts as one character and is copied as it is.
 
 #include <cstdint>
 #include <string>

@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
 
 struct Heap;
 
-// What one level of a walk over values takes of the stack: equal(), hash_value(), a destructor.
+// Stack bytes of one level of a recursion over values: equal(), hash_value(), a destructor.
 constexpr std::size_t kLevelBytes = 512;
 
 struct Object {

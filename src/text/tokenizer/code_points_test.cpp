@@ -1,4 +1,4 @@
-// What the tokenizers package does with every code point: tests/golden/tokenizers/code_points.tsv, made by tools/golden/code_points.py.
+// Every code point gives the same result as in the tokenizers package: tests/golden/tokenizers/code_points.tsv, made by tools/golden/code_points.py.
 
 #include <sstream>
 

@@ -111,7 +111,7 @@ Result<std::unique_ptr<Model>> model_from_json(const Json& spec, bool bytes) {
   return fail(Code::Unsupported, "model \"{}\" is not known, expected BPE, Unigram or WordPiece", type.substr(0, 60));
 }
 
-// What goes before and after the text.
+// Tokens before and after the text.
 struct Surround {
   std::vector<TokenId> before, after;
 };

@@ -118,7 +118,7 @@ TEST(TokenizerLimits, X_01_the_tree_finds_what_the_vocabulary_holds) {
   }
 }
 
-// What tokenizers 0.23.3 answers: its BERT steps know Unicode 8.
+// Results of tokenizers 0.23.3, whose BERT steps know Unicode 8.
 TEST(BertSteps, X_01_characters_younger_than_their_tables_stay) {
   const auto normalized = [](const char* text, bool strip) {
     const NormalizerPtr step = value_of(Normalizer::from_json(Json{{"type", "BertNormalizer"}, {"lowercase", false}, {"strip_accents", strip}}));

@@ -1,5 +1,5 @@
 #pragma once
-// What turns one pre-token into ids. Three kinds: byte-pair merging, unigram language model, longest match (WordPiece).
+// Models that turn one pre-token into ids. Three kinds: byte-pair merging, unigram language model, longest match (WordPiece).
 
 #include <array>
 #include <memory>

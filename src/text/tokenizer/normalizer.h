@@ -49,11 +49,11 @@ inline bool in_bert_category(std::uint32_t c, CategoryMask mask) { return (mask 
 // SentencePiece's compiled character map. `by_grapheme`: as the tokenizers package applies it; otherwise the longest prefix wins.
 Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme);
 
-// What a JSON component names to look for: {"String": ..} or {"Regex": ..}.
+// Search pattern of a JSON component: {"String": ..} or {"Regex": ..}.
 struct PatternSpec {
   std::string literal;  // when there is no regex
   std::shared_ptr<const Regex> regex;
-  // What is sought has at most kMaxLiteral bytes.
+  // A literal has at most kMaxLiteral bytes.
   static Result<PatternSpec> from_json(const Json& spec, std::string_view where);
   static constexpr std::size_t kMaxLiteral = 1024;
   // All matches in order.

@@ -27,15 +27,15 @@ struct VocabSpec {
   std::optional<std::int32_t> bos, eos, unk, sep, pad, cls, mask;
   std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces;
   std::optional<bool> blanks_go_with_markers;  // of Phi-3: no key says so, see general_name()
-  // What follows from the model's name (general.name).
+  // Sets the options that follow from the model's name (general.name).
   void general_name(std::string_view name);
 };
 
 struct EncodeOptions {
   bool add_special_tokens = true;  // what the vocabulary puts around a text (<s> and the like)
   bool parse_special = true;       // "<|im_end|>" in the text is the marker; false: it is ordinary text (texts from users)
-  // What the caller has room for: encoding stops with ContextFull once there are more, and does not begin with a text that is longer than
-  // so many of the longest token.
+  // Room of the caller: encoding stops with ContextFull once there are more tokens, and does not begin with a text that is longer than so many of the
+  // longest token.
   std::size_t max_tokens = static_cast<std::size_t>(-1);
 };
 struct Encoded {

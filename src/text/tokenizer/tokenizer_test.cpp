@@ -1,4 +1,4 @@
-// What the tokenizer promises beyond equal ids: bytes, added tokens, streams, speed, and files that mean harm.
+// Promises of the tokenizer beyond equal ids: bytes, added tokens, streams, speed, and malicious files.
 
 #include <ctime>
 #include <functional>

@@ -14,7 +14,7 @@ class Trie {
  public:
   static constexpr std::uint32_t kRoot = 0, kNowhere = 0xFFFFFFFFu;
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 24;  // published vocabularies have 1 to 3 MB
-  // Of every text that `vocab` finds. LimitExceeded beyond kMaxBytes of texts.
+  // Builds a trie of every text that `vocab` finds. LimitExceeded beyond kMaxBytes of texts.
   static Result<Trie> of(const Vocab& vocab);
   // The node behind `byte`, or kNowhere.
   std::uint32_t next(std::uint32_t node, std::uint8_t byte) const {

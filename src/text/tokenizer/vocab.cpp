@@ -23,7 +23,7 @@ void Vocab::grow(std::size_t slots) {
   }
 }
 
-// Where the text is, or the free slot where it belongs.
+// Slot of the text, or the free slot where it belongs.
 std::size_t Vocab::slot_of(std::string_view t, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
   const auto tag = static_cast<std::uint32_t>(hash >> 32);

@@ -1,5 +1,5 @@
 #pragma once
-// What tools/gen_unicode.py writes into tables.cpp. Use unicode.h.
+// Tables that tools/gen_unicode.py writes into tables.cpp. Use unicode.h.
 
 #include <cstddef>
 #include <cstdint>
