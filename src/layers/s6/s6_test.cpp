@@ -59,7 +59,7 @@ class Bench {
     call.states.recurrent = {&state, 1};
     if (dy != nullptr) call.tape = &tape, call.gradients = &gradients_;
     const loom::Run pass(exec_, call);
-    arena_.rewind(0);
+    arena_.clear();
     std::vector<float> y(x.size());
     layer.forward(pass, {x.data(), shape}, {y.data(), shape});
     if (dy == nullptr) return y;

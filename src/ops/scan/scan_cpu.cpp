@@ -139,7 +139,13 @@ void add_parts(const T* parts, std::size_t blocks, std::size_t stride, std::size
 }
 
 template <class T>
-constexpr ScanKernels<T> kKernels = {rates_row<T>, forward<T>, backward<T>, gap<T>, add_parts<T>};
+constexpr ScanKernels<T> kKernels = {
+    .rates = rates_row<T>,
+    .forward = forward<T>,
+    .backward = backward<T>,
+    .gap = gap<T>,
+    .add_parts = add_parts<T>,
+};
 
 }  // namespace
 
