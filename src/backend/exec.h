@@ -76,6 +76,11 @@ struct Tensor {
   std::size_t bytes() const { return rows * cols * bytes_of(element); }
 };
 
+// Element i of a tensor of figures, for the host: at the end of a pass, never inside one.
+inline double read_element(const ConstTensor& tensor, std::size_t i = 0) {
+  return with_element(tensor.element, [&]<class T>() { return static_cast<double>(tensor.as<T>()[i]); });
+}
+
 // The same with all axes, as layers pass them; ops that work on features see rows.
 struct ConstView {
   const void* data = nullptr;

@@ -120,28 +120,35 @@ constexpr float kLargest = 0x1p126f;
 struct Extremes {
   float low = 0, high = 0;  // at least 0 lies between
   float largest = 0;        // size
-  double sum = 0;           // of sizes, in the order of lanes16
+  float sum = 0;            // of sizes, by lanes16
   std::size_t count = 0;
 };
 
 Extremes survey(std::span<const float> w, StopCheck& stop) {
   F4 low{}, high{};
-  std::array<D4, 4> sums{};
+  std::array<F4, 4> total{}, block{};
   const auto add = [&](const F4& given, std::size_t lane) {
     const F4 x = clamped(snapped_finite(given), -kLargest, kLargest);
     low = select(x < low, x, low), high = select(x > high, x, high);
-    sums[lane] += __builtin_convertvector(size_of(x), D4);
+    block[lane] += size_of(x);
   };
-  const std::size_t whole = w.size() / 16 * 16;
-  static_assert(kStopElements % 16 == 0);
+  const auto end_block = [&] {
+    for (std::size_t lane = 0; lane < 4; ++lane) total[lane] += block[lane], block[lane] = F4{};
+  };
+  const std::size_t whole = w.size() / kLanes * kLanes;
+  static_assert(kStopElements % kLaneBlock == 0);
   stop.run(whole, [&](std::size_t first, std::size_t count) {
-    for (std::size_t i = first; i < first + count; i += 16)
+    for (std::size_t i = first; i < first + count; i += kLanes) {
+      if (i % kLaneBlock == 0) end_block();
       for (std::size_t lane = 0; lane < 4; ++lane) add(load4(w.data() + i + 4 * lane), lane);
+    }
   });
-  std::array<float, 16> rest{};  // a zero adds nothing
+  if (whole % kLaneBlock == 0) end_block();
+  std::array<float, kLanes> rest{};  // a zero adds nothing
   std::copy(w.begin() + static_cast<std::ptrdiff_t>(whole), w.end(), rest.begin());
   for (std::size_t lane = 0; lane < 4; ++lane) add(load4(rest.data() + 4 * lane), lane);
-  const D4 four = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+  end_block();
+  const F4 four = (total[0] + total[2]) + (total[1] + total[3]);
   Extremes e;
   for (std::size_t k = 0; k < 4; ++k) e.low = std::min(e.low, low[k]), e.high = std::max(e.high, high[k]);
   e.largest = std::max(-e.low, e.high);
@@ -170,6 +177,12 @@ bool is_common(std::span<const float> w, const Extremes& e, StopCheck& stop) {
   return common;
 }
 
+// In f32. Sizes near kLargest may overflow their sum; the mean is then taken to be the largest.
+double mean_size(const Extremes& e) {
+  const float mean = e.sum / static_cast<float>(e.count);
+  return static_cast<double>(mean < e.largest ? mean : e.largest);
+}
+
 double scale_of(DType t, std::span<const float> w, const Extremes& e, StopCheck& stop) {
   const TypeRule& r = kRules[index(t)];
   const auto m = static_cast<double>(e.largest);
@@ -179,7 +192,7 @@ double scale_of(DType t, std::span<const float> w, const Extremes& e, StopCheck&
     case Rule::Symmetric: return narrowed(t, m / r.high);
     case Rule::Signed2: return static_cast<double>(first_largest(w, e)) / -2.0;
     case Rule::Asymmetric: return narrowed(t, (static_cast<double>(e.high) - static_cast<double>(e.low)) / r.high);
-    case Rule::Mean: return is_common(w, e, stop) ? m : narrowed(t, e.sum / static_cast<double>(e.count));
+    case Rule::Mean: return is_common(w, e, stop) ? m : narrowed(t, mean_size(e));
   }
   return 1;
 }

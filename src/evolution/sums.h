@@ -1,24 +1,17 @@
 #pragma once
-// Sums over rows of f64 values by lanes16 (numerics 2): element i goes to accumulator i mod 16, then a[j] += a[j + n/2] for n = 16, 8, 4, 2.
+// Sums over rows of f64 values by lanes16 (docs/numerics.md).
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
+
+#include "simd/orders.h"
 
 namespace loom {
 
 template <class F>
 double lanes16(std::size_t n, F&& term) {
-  std::array<double, 16> a;
-  for (std::size_t j = 0; j < 16; ++j) a[j] = 0.0 + (j < n ? term(j) : 0.0);
-  std::size_t i = 16;
-  for (; i + 16 <= n; i += 16)
-    for (std::size_t j = 0; j < 16; ++j) a[j] += term(i + j);
-  for (std::size_t j = 0; i < n; ++i, ++j) a[j] += term(i);
-  for (std::size_t half = 8; half > 0; half /= 2)
-    for (std::size_t j = 0; j < half; ++j) a[j] += a[j + half];
-  return a[0];
+  return lanes16<double>(n, term);
 }
 
 inline double dot(std::span<const double> a, std::span<const double> b) {

@@ -95,8 +95,8 @@ class LayerWatch {
   virtual ~LayerWatch() = default;
   virtual void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) = 0;
   virtual void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) = 0;  // dx may have no data
-  // The same of targets: e = target of y - y; `rate` is the mean gate weight of the branches that the layer stands in, 1 outside.
-  virtual void after_target(const Layer& layer, const ConstView& e, const ConstView& d, double /*rate*/) { after_backward(layer, e, d); }
+  // The same of targets: e = target of y - y; `rate` [1] is the mean gate weight of the branches that the layer stands in; no data: 1.
+  virtual void after_target(const Layer& layer, const ConstView& e, const ConstView& d, ConstTensor /*rate*/) { after_backward(layer, e, d); }
 };
 
 // Overrides how the target of a layer's input is computed (difference target propagation, engine 7.7).
@@ -123,7 +123,7 @@ struct Call {
   Tape* tape = nullptr;                            // forward leaves what backward needs; null: nothing is kept
   Gradients* gradients = nullptr;                  // of weights, added to by backward; null: not wanted
   Statistics* statistics = nullptr;                // where a training forward leaves running statistics; null: they stay as they are
-  double* gate_loss = nullptr;                     // forward adds the load-balancing terms of its gates (engine V-37)
+  Tensor gate_loss{};                              // [1]: forward adds the load-balancing terms of its gates (engine V-37)
   const View* d_external = nullptr;                // the gradient of inputs.external, added to; null: not wanted
   LayerWatch* watch = nullptr;
   TargetMap* targets = nullptr;

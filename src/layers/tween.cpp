@@ -4,7 +4,10 @@ namespace loom {
 
 void target_before_activation(const Exec& exec, const TweenRules& rules, const ActivationFn& fn, const ConstView& pre, ConstTensor e, Tensor d) {
   if (!rules.secant) return plain_gap(exec, fn, pre, e, d);
-  secant_gap(exec, fn, pre, secant_width(exec, pre, rules.slope_step), e, d);
+  const ArenaScope scope(exec.arena);
+  const Tensor width = exec.arena.tensor(1, 1, pre.element);
+  secant_width(exec, pre, rules.slope_step, width);
+  secant_gap(exec, fn, pre, width, e, d);
 }
 
 void close_targets(const Exec& exec, const TweenRules& rules, const void* sums, ConstTensor x, Tensor d) {

@@ -15,7 +15,7 @@ struct TweenRules {
   bool averages = false;           // estimate "average"
   double weight_threshold = 0.01;  // weak paths give no signal (W-22)
   double activation_clamp = 0;     // of every gap on its way down; 0: none
-  double rate = 1;                 // the mean gate weights of the branches that the layer at hand stands in
+  ConstTensor rate{};              // [1]: the product of the mean gate weights of the branches that the layer stands in; no data: 1
 };
 
 // d = the gap before the activation. d may be e.

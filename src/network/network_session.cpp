@@ -90,7 +90,7 @@ Result<void> NetworkSession::adopt() {
   }
   metas_ = std::move(metas);
   call_.states.metas = metas_;
-  call_.gate_loss = &gate_loss_;
+  call_.gate_loss = {&gate_loss_, 1, 1, element()};
   input_.reset();
   has_forward_ = false;
   return {};
@@ -162,7 +162,7 @@ void NetworkSession::segments_backward(const Exec& exec, const ConstView& dy, co
       arena_.rewind(segment_mark_);
       tape_.clear();
       Run again = run;
-      again.statistics = nullptr, again.gate_loss = nullptr, again.watch = own_;  // the rest is as the first time
+      again.statistics = nullptr, again.gate_loss = {}, again.watch = own_;  // the rest is as the first time
       network_->forward(again, input, segments_[s], end);
       if (exec.status) return;
     }

@@ -85,7 +85,7 @@ class NetworkSession {
   Result<void> carry(std::span<const std::byte> carried);
 
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
-  double gate_loss() const { return gate_loss_; }
+  double gate_loss() const { return read_element({&gate_loss_, 1, 1, element()}); }
   // Memories of the metacognition layers, by number in execution order.
   std::span<MetaState> metas() { return metas_; }
 
@@ -149,7 +149,7 @@ class NetworkSession {
   std::vector<Buffer> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;
   std::vector<MetaState> metas_;               // by slot
-  double gate_loss_ = 0;
+  double gate_loss_ = 0;  // memory of one element
   std::optional<Shape> input_, external_;  // that memory was planned for,
   bool training_ = false, masked_ = false, ragged_ = false;  // and in which kind of call
   Shape output_;

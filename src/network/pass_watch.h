@@ -26,7 +26,7 @@ class BothWatches final : public LayerWatch {
     for (LayerWatch* watch : {first_, second_})
       if (watch != nullptr) watch->after_backward(layer, dy, dx);
   }
-  void after_target(const Layer& layer, const ConstView& e, const ConstView& d, double rate) override {
+  void after_target(const Layer& layer, const ConstView& e, const ConstView& d, ConstTensor rate) override {
     for (LayerWatch* watch : {first_, second_})
       if (watch != nullptr) watch->after_target(layer, e, d, rate);
   }

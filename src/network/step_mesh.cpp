@@ -356,7 +356,7 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   if (cell.operation != nullptr) {
     Run run(exec, call);
     s.gate_losses_[i] = 0;
-    run.gate_loss = &s.gate_losses_[i];
+    run.gate_loss = {&s.gate_losses_[i], 1, 1, element()};
     run_forward(*cell.operation, run, x, y);
     if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
   } else {

@@ -61,7 +61,7 @@ Result<ConstView> StepState::output(std::size_t cell) const {
 
 double StepState::gate_loss() const {
   double sum = 0;
-  for (const double loss : gate_losses_) sum += loss;
+  for (const double& loss : gate_losses_) sum += read_element({&loss, 1, 1, mesh_->element()});
   return sum;
 }
 

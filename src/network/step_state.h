@@ -91,7 +91,7 @@ class StepState {
   std::vector<RecurrentState> recurrent_;             // by slot, those of the pending tick
   std::vector<MetaState> metas_, pending_metas_;      // by slot
   std::vector<std::vector<MetaState>> metas_before_;  // by place in the ring
-  std::vector<double> gate_losses_;                   // by cell
+  std::vector<double> gate_losses_;                   // by cell, memory of one element each
   std::vector<ConstView> sources_;                    // what links and skips read in this tick
   std::uint64_t step_count_ = 0;
   bool pending_ = false, captured_ = false, kept_ = false;  // kept_: the newest slot holds the last tick, captured or not

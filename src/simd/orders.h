@@ -18,6 +18,7 @@ namespace loom {
 
 inline constexpr std::size_t kLanes = 16;        // accumulators of lanes16, and lanes of a logical vector
 inline constexpr std::size_t kChain = 64;        // terms of a block of chain64
+inline constexpr std::size_t kLaneBlock = kLanes * kChain;  // elements of a block of lanes16: each lane is a chain64 of its own
 inline constexpr std::size_t kSampleBlock = 16;  // samples whose part of a weight's gradient is one sum (engine, numerics N-05)
 
 inline constexpr float kSnap = 0x1p-51f;
@@ -79,34 +80,20 @@ LOOM_INLINE T fold(T (&lanes)[kLanes]) {
   return lanes[0];
 }
 
-// lanes16 of terms that come in pieces, all but the last of a multiple of sixteen.
-template <class T>
-class Lanes16 {
- public:
-  // term(0) ... term(n - 1).
-  template <class F>
-  LOOM_INLINE void add(std::size_t n, F&& term) {
-    std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      for (std::size_t j = 0; j < kLanes; ++j) lanes_[j] = lanes_[j] + term(i + j);
-    for (std::size_t j = 0; i + j < n; ++j) lanes_[j] = lanes_[j] + term(i + j);
-  }
-  LOOM_INLINE T total() const {
-    alignas(64) T lanes[kLanes];
-    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] = lanes_[j];
-    return fold(lanes);
-  }
-
- private:
-  alignas(64) T lanes_[kLanes] = {};
-};
-
 // term(0) + ... + term(n - 1) by lanes16.
 template <class T, class F>
 LOOM_INLINE T lanes16(std::size_t n, F&& term) {
-  Lanes16<T> sums;
-  sums.add(n, term);
-  return sums.total();
+  alignas(64) T total[kLanes] = {};
+  for (std::size_t first = 0; first < n; first += kLaneBlock) {
+    alignas(64) T block[kLanes] = {};
+    const std::size_t end = n - first < kLaneBlock ? n : first + kLaneBlock;
+    std::size_t i = first;
+    for (; i + kLanes <= end; i += kLanes)
+      for (std::size_t j = 0; j < kLanes; ++j) block[j] = block[j] + term(i + j);
+    for (std::size_t j = 0; i + j < end; ++j) block[j] = block[j] + term(i + j);
+    for (std::size_t j = 0; j < kLanes; ++j) total[j] = total[j] + block[j];
+  }
+  return fold(total);
 }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -57,13 +57,30 @@ LOOM_INLINE void for_lanes(std::size_t n, F&& f) {
   if (i < n) f(i, TailLanes{n - i});
 }
 
+// One sum by lanes16 of vectors that come one by one, ascending; end_block() follows the last of every kLaneBlock elements and the very last.
+template <class T>
+struct LaneSum {
+  Lanes<T> total = zeros<T>(), block = zeros<T>();
+  LOOM_INLINE void add(const Lanes<T>& v) { block = block + v; }
+  LOOM_INLINE void end_block() { total = total + block, block = zeros<T>(); }
+};
+
+// f(i, lanes) for i = 0, 16, 32, ... and end() after every kLaneBlock elements and after the last: for the sums of f.
+template <class F, class End>
+LOOM_INLINE void for_lane_blocks(std::size_t n, F&& f, End&& end) {
+  for (std::size_t first = 0; first < n; first += kLaneBlock) {
+    for_lanes(n - first < kLaneBlock ? n - first : kLaneBlock, [&](std::size_t i, auto lanes) { f(first + i, lanes); });
+    end();
+  }
+}
+
 // The sum of a row of n numbers by lanes16, sixteen of them at a time: term(i, lanes), +0 in lanes beyond the row.
 template <class T, class F>
   requires requires(F& term) { term(std::size_t{}, FullLanes{}); }
 LOOM_INLINE T lanes16(std::size_t n, F&& term) {
-  Lanes<T> sum = zeros<T>();
-  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + term(i, lanes); });
-  return fold(sum);
+  LaneSum<T> sum;
+  for_lane_blocks(n, [&](std::size_t i, auto lanes) { sum.add(term(i, lanes)); }, [&] { sum.end_block(); });
+  return fold(sum.total);
 }
 
 }  // namespace loom::inline LOOM_TARGET

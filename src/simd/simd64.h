@@ -147,6 +147,14 @@ LOOM_LANE_FUNCTION(sigmoid, sigmoid64)
 LOOM_LANE_FUNCTION(erf, erf64)
 LOOM_LANE_FUNCTION(expm1, expm1_64)
 LOOM_LANE_FUNCTION(log1p, log1p64)
+LOOM_LANE_FUNCTION(sin, sin64)
+LOOM_LANE_FUNCTION(cos, cos64)
 #undef LOOM_LANE_FUNCTION
+LOOM_INLINE F64x16 pow(const F64x16& x, const F64x16& y) {
+  alignas(64) double a[kLanes], b[kLanes];
+  store(a, x), store(b, y);
+  for (std::size_t j = 0; j < kLanes; ++j) a[j] = pow64(a[j], b[j]);
+  return load(a);
+}
 
 }  // namespace loom::inline LOOM_TARGET

@@ -42,6 +42,21 @@ void ObserverHub::after_backward(const Layer& layer, const ConstView& dy, const 
   if (active_ != 0) tell(layer, kind_ == PassKind::Tween ? "tween" : "backward", dx.data != nullptr ? dx : dy);
 }
 
+// Zeros where memory lacks.
+TensorStats ObserverHub::figures_of(const ConstView& tensor) {
+  double memory[TensorStats::kCount] = {};
+  const Tensor figures{memory, 1, TensorStats::kCount, tensor.element};
+  Arena plan = Arena::measuring();
+  tensor_statistics({*alone_, *kernels_, plan}, tensor, figures);
+  if (!arena_.holds(plan.peak())) {
+    auto made = Arena::create(plan.peak());
+    if (!made) return {};
+    arena_ = *std::move(made);
+  }
+  tensor_statistics({*alone_, *kernels_, arena_}, tensor, figures);
+  return TensorStats::read(figures);
+}
+
 void ObserverHub::tell(const Layer& layer, std::string_view type, const ConstView& tensor) {
   const auto place = places_.find(&layer);
   if (place == places_.end() || tensor.data == nullptr) return;
@@ -50,8 +65,7 @@ void ObserverHub::tell(const Layer& layer, std::string_view type, const ConstVie
   event.type = type;
   event.index = place->second.cell, event.cell = network_->address_of(event.index);
   event.path = place->second.path, event.layer_type = layer.kind(), event.dtype = name(layer.common.encoding.dtype);
-  Arena none;  // figures take no memory
-  event.stats = tensor_statistics({*alone_, *kernels_, none}, tensor);
+  event.stats = figures_of(tensor);
   event.step_count = step_, event.model_id = network_->settings.id, event.tensor = tensor, event.layer = &layer;
   for (Entry& entry : observers_) {
     if (!entry.observer) continue;

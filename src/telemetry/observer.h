@@ -67,6 +67,7 @@ class ObserverHub final : public PassWatch {
     std::unique_ptr<Observer> observer;  // null: removed or detached
   };
   ObserverHub() = default;
+  TensorStats figures_of(const ConstView& tensor);
   void tell(const Layer& layer, std::string_view type, const ConstView& tensor);
 
   const Network* network_ = nullptr;
@@ -76,6 +77,7 @@ class ObserverHub final : public PassWatch {
   std::vector<Detached> detached_;
   std::unique_ptr<ThreadPool> alone_;
   const KernelTable* kernels_ = nullptr;
+  Arena arena_;  // scratch of figures, for the largest tensor so far
   PassKind kind_ = PassKind::Forward;
   std::uint64_t step_ = 0;
 };

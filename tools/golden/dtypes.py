@@ -137,13 +137,16 @@ def span_scale(name, w, real):
     if rule == "signed":
         s = w[np.abs(w).argmax()] / real(-2)
     if rule == "mean":
-        lanes = np.abs(w).astype(np.float64).reshape(-1, 16)
-        total = np.zeros(16)
-        for row in lanes:
-            total = total + row
+        lanes = np.abs(w).astype(np.float32).reshape(-1, 16)  # lanes16: sixteen chains in blocks of 64
+        total = np.zeros(16, np.float32)
+        for first in range(0, len(lanes), 64):
+            block = np.zeros(16, np.float32)
+            for row in lanes[first : first + 64]:
+                block = block + row
+            total = total + block
         for n in (8, 4, 2, 1):
             total = total[:n] + total[n : 2 * n]
-        return np.float32(total[0] / w.size)
+        return np.float32(total[0] / np.float32(w.size))
     s = real(s)
     if TYPES[name][1] == 32:  # nine significant bits, uint4 eight, away from zero
         keep = 8 if name == "uint4" else 9

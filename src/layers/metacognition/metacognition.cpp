@@ -9,13 +9,7 @@ namespace loom {
 constinit const LayerKind Metacognition::kKind{.id = 19, .name = "metacognition", .aliases = "meta", .make = make_layer<Metacognition>, .inside = Inside::Wrapped};
 namespace {
 
-constexpr std::size_t kFigures = 6;
-
-template <class T>
-void put_figures(const TensorStats& s, T* to) {
-  const double figures[kFigures] = {s.avg, s.std, s.max, s.min, s.active, s.total};
-  for (std::size_t i = 0; i < kFigures; ++i) to[i] = static_cast<T>(figures[i]);
-}
+constexpr std::size_t kFigures = TensorStats::kCount;
 
 bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& before, const TensorStats& after) {
   switch (rule.condition) {
@@ -112,18 +106,23 @@ Result<Shape> Metacognition::output_shape(const Shape& input) const {
   return y;
 }
 
-ConstView Metacognition::source(const Exec& exec, const MetaState* state, const TensorStats& now, const ConstView& x, const ConstView& y) const {
+// The figures `now` come last; of what was before, figures that the host remembers.
+ConstView Metacognition::source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x, const ConstView& y) const {
   if (config_.source == Source::Input) return x;
   if (config_.source == Source::Activations) return y;
   const View to = exec.arena.view(source_shape(x.shape, y.shape), x.element);
   fill_zero(exec, to);
-  if (exec.rehearsal()) return to;
-  with_element(x.element, [&]<class T>() {
-    if (config_.source == Source::Stats) return put_figures(now, to.as<T>());
-    T* const last = to.as<T>() + (MetaState::kHistory - 1) * kFigures;
-    if (state == nullptr) return put_figures(now, last);
-    for (std::size_t back = 0; back < state->remembered(); ++back) put_figures(state->before(back), last - back * kFigures);
-  });
+  const auto entry = [&](std::size_t i) { return Tensor{exec.rehearsal() ? nullptr : static_cast<std::byte*>(to.data) + i * bytes_of(x.element), 1, 1, x.element}; };
+  const std::size_t last = to.shape.elements() - kFigures;
+  Tensor newest = entry(last);
+  newest.cols = kFigures;
+  copy(exec, now, newest);
+  if (config_.source != Source::History || state == nullptr) return to;
+  for (std::size_t back = 1; back < state->remembered(); ++back) {
+    const TensorStats& s = state->before(back);
+    const double figures[kFigures] = {s.avg, s.std, s.max, s.min, s.active, s.total};
+    for (std::size_t i = 0; i < kFigures; ++i) fill(exec, entry(last - back * kFigures + i), figures[i]);
+  }
   return to;
 }
 
@@ -147,11 +146,14 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
   observed_->common.is_disabled ? copy(run, x, y0) : run_forward(*observed_, run, x, y0);
   if (run.exec.status) return;
   MetaState* const state = slot_ < run.states.metas.size() ? &run.states.metas[slot_] : nullptr;
-  TensorStats now;
-  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) now = tensor_statistics(run, y0);
-  if (state != nullptr && !run.rehearsal()) {
-    remember(*state, tensor_statistics(run, x), now);
-    state->input = x.shape, state->output = y.shape;
+  const Tensor now = run.tensor(1, kFigures, y.element), before = run.tensor(1, kFigures, y.element);
+  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) tensor_statistics(run, y0, now);
+  if (state != nullptr) {
+    tensor_statistics(run, x, before);
+    if (!run.rehearsal()) {
+      remember(*state, TensorStats::read(before), TensorStats::read(now));
+      state->input = x.shape, state->output = y.shape;
+    }
   }
   if (!has_effect()) return;
   const ConstView said = source(run, state, now, x, y0);

@@ -67,7 +67,7 @@ class Metacognition final : public Layer {
   Shape source_shape(const Shape& x, const Shape& y) const;
   // m as the effect reads it: a row per sample, or one.
   ConstTensor by_group(const ConstView& m) const;
-  ConstView source(const Exec& exec, const MetaState* state, const TensorStats& now, const ConstView& x, const ConstView& y) const;
+  ConstView source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x, const ConstView& y) const;
   void observed_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   void remember(MetaState& state, const TensorStats& before, const TensorStats& after) const;
 

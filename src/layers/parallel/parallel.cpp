@@ -290,7 +290,8 @@ void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) co
   }
   const Tensor p = run.tensor(logits.rows, n, x.element);
   gate_weights(run, rule(run), logits, p);
-  if (config_.gate_aux_weight > 0 && run.gate_loss != nullptr) *run.gate_loss += run.share * gate_balance(run, rule(run), config_.gate_aux_weight, logits);
+  if (config_.gate_aux_weight > 0 && run.gate_loss.data != nullptr)
+    add_gate_balance(run, rule(run), run.share * config_.gate_aux_weight, logits, run.gate_loss);
   const void** outputs = run.note<const void*>(n);
   for (std::size_t i = 0; i < n && !run.exec.status; ++i) {
     const View out{is_enabled(i) ? run.view(y.shape, y.element).data : nullptr, y.shape, y.element};
@@ -319,7 +320,9 @@ void Parallel::mix_target(const Run& run, const TweenRules& rules, const ConstVi
     direction_gap(run, dy, out, y, i, q);
     const View to = dx.data == nullptr ? dx : run.view(dx.shape, dx.element);
     TweenRules inside = rules;
-    inside.rate *= mean_of_column(run, p, i);
+    const Tensor rate = run.tensor(1, 1, p.element);
+    mean_of_column(run, p, i, rules.rate, rate);
+    inside.rate = rate;
     run_backward(*branches_[i], run, dy, to, &inside);
     if (dx.data == nullptr) continue;
     loom::mix_backward(run, p, i, to, to);

@@ -36,8 +36,11 @@ void Recurrent::target(const Run& run, const TweenRules& rules, const ConstView&
 
 // How far h moves with each gate's sum, which is computed anew from what forward kept.
 GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task, std::size_t direction) const {
-  GateSlopes slopes{task.shape.cell, x.shape.rows(), task.shape.units, {}, task.trace, {}, {}};
-  for (std::size_t g = 0; g < num_gates(); ++g) slopes.slopes[g] = run.tensor(slopes.rows, slopes.units, x.element);
+  GateSlopes slopes{task.shape.cell, x.shape.rows(), task.shape.units, {}, task.trace, rules.secant, {}, {}};
+  for (std::size_t g = 0; g < num_gates(); ++g) {
+    slopes.slopes[g] = run.tensor(slopes.rows, slopes.units, x.element);
+    slopes.width[g] = run.tensor(1, 1, x.element);
+  }
   const ArenaScope scratch(run.arena());
   for (std::size_t g = 0; g < num_gates(); ++g) {
     const Gate& weights = gate(direction, g);
@@ -50,7 +53,7 @@ GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const C
     linear(run, task.trace.h_before, weights.weight_hh, weights.bias_hh, h);
     if (inner) multiply(run, task.trace.gates[0], h, h);
     add(run, sum, h, sum);
-    slopes.width[g] = rules.secant ? secant_width(run, sum, rules.slope_step) : 0;
+    if (rules.secant) secant_width(run, sum, rules.slope_step, slopes.width[g]);
   }
   gate_slopes(run, slopes);
   return slopes;

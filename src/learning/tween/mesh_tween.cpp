@@ -19,15 +19,12 @@ class MeshTween::Carrier final : public StepCarrier {
     driver_.core_->after_forward(layer, x, y);
     driver_.places_.resize(driver_.core_->uses_.size(), {driver_.state_, driver_.back_});
   }
-  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { measure(layer, dy, 1); }
-  void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, double rate) override { measure(layer, e, rate); }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { driver_.core_->after_backward(layer, dy, {}); }
+  void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, ConstTensor rate) override {
+    driver_.core_->after_backward(layer, e, rate);
+  }
 
  private:
-  void measure(const Layer& layer, const ConstView& gap, double branch_rate) {
-    const double before = driver_.core_->output_gap_;
-    driver_.core_->after_backward(layer, gap, branch_rate);
-    if (driver_.back_ > 0) driver_.core_->output_gap_ = before;  // of the last tick, the one that has a target
-  }
   MeshTween& driver_;
 };
 
@@ -83,16 +80,18 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
     return fail(Code::InvalidArgument, "tween: {} targets for {} states, one for each expected", targets.size(), states.size());
   const FpEnvironment environment;
   TweenSession& core = *core_;
-  core.uses_.clear(), core.metrics_.clear(), core.order_.clear(), places_.clear();
-  core.error_.reset();
-  for (auto& weight : core.weights_) weight.moves = false;
+  core.uses_.clear(), places_.clear();
+  core.begin_step();
   core.rate_ = learning_rate / static_cast<double>(states.size());
   output_gap_ = loss_ = 0, input_gap_ = {};
   for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_]));
-  output_gap_ /= static_cast<double>(states.size()), loss_ /= static_cast<double>(states.size());
   auto done = core.finish();
   if (!done) core.roll_back();
   list_uses();
+  // The output's gap is that of the last tick, the one that has a target.
+  for (const MeshTweenUse& use : uses_)
+    if (use.is_cell && use.cell + 1 == core.executed_.size() && use.back == 0) output_gap_ += use.gap;
+  output_gap_ /= static_cast<double>(states.size()), loss_ /= static_cast<double>(states.size());
   return done;
 }
 
@@ -100,11 +99,10 @@ Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
   TweenSession& core = *core_;
   LOOM_TRY(core.output_, state.output());
   LOOM_TRY(const ConstView gap, core.output_gap_of(target));
-  core.output_gap_ = 0;
   core.mesh_gradients_.clear();
   LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.chain_ ? nullptr : &core.rules_, options_.ticks, core.mesh_gradients_, *carrier_));
   if (core.error_) return tl::make_unexpected(*std::move(core.error_));
-  output_gap_ += core.output_gap_, loss_ += core.loss_;
+  loss_ += core.loss_;
   return {};
 }
 

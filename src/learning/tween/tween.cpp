@@ -1,7 +1,6 @@
 #include "learning/tween/tween.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -12,13 +11,9 @@
 #include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/finite.h"
-#include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
 
 namespace loom {
 namespace {
-
-constexpr double kMostDepth = 8;
 
 // Index of `given` in the choices.
 Result<std::size_t> choice(std::string_view what, const std::string& given, std::initializer_list<std::string_view> known) {
@@ -55,8 +50,8 @@ class TweenSession::Watch final : public LayerWatch {
  public:
   explicit Watch(TweenSession& session) : session_(session) {}
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override { session_.after_forward(layer, x, y); }
-  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { session_.after_backward(layer, dy, 1); }
-  void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, double rate) override { session_.after_backward(layer, e, rate); }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { session_.after_backward(layer, dy, {}); }
+  void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, ConstTensor rate) override { session_.after_backward(layer, e, rate); }
 
  private:
   TweenSession& session_;
@@ -65,7 +60,7 @@ class TweenSession::Watch final : public LayerWatch {
 TweenSession::TweenSession() = default;
 TweenSession::~TweenSession() = default;
 
-Exec TweenSession::work() { return mesh_ != nullptr ? mesh_->exec_with(arena_) : session_->exec_with(arena_); }
+Exec TweenSession::work(Arena& arena) { return mesh_ != nullptr ? mesh_->exec_with(arena) : session_->exec_with(arena); }
 Gradients& TweenSession::collected() { return mesh_ != nullptr ? mesh_gradients_ : session_->gradients(); }
 
 Result<void> TweenSession::set_rules() {
@@ -149,14 +144,10 @@ Result<void> TweenSession::collect() {
         for (const std::size_t slot : layers_[found->second].weights) weights_[slot].is_shared = true;
     });
   }
-  std::size_t most = 0;
-  for (WeightState& weight : weights_) {
+  for (WeightState& weight : weights_)
     if (weight.is_shared) {
       LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
     }
-    if (weight.weight != nullptr) most = std::max(most, weight.weight->elements());
-  }
-  LOOM_TRY(norms_, Buffer::create(pieces_of(most) * sizeof(double)));
   return {};
 }
 
@@ -173,7 +164,7 @@ Result<ConstView> TweenSession::forward(const ConstView& x, const PassExtras& ex
 void TweenSession::after_forward(const Layer& layer, const ConstView& x, const ConstView& y) {
   const auto found = layer_index_.find(&layer);
   if (found == layer_index_.end()) return;
-  uses_.push_back({found->second, x, y, false, 1, {}, {}, y.shape});
+  uses_.push_back({.layer = found->second, .x = x, .y = y, .gap_shape = y.shape});
 }
 
 // Gap of the output, e = t_n - y_n = -c dL/dy with c as in TweenTarget, or output_step * rows in dtp. In memory of its own: the arena's tensors are
@@ -191,7 +182,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   }
   arena_.clear();
   const View gap{gap_memory_.data(), output_.shape, output_.element};
-  const Exec exec = work();
+  const Exec exec = work(arena_);
   LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};
   LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
   loss_ = value.value;
@@ -209,9 +200,8 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   is_kept_ = false;  // what the step before kept: this one may fail before it keeps its own
   LOOM_TRY(const ConstView gap, output_gap_of(target));
   session_->gradients().clear();
-  error_.reset();
+  begin_step();
   current_ = executed_.size();
-  metrics_.clear(), order_.clear();
   if (dtp_) {
     keep_state();
     LOOM_TRY_VOID(feedback_->train(session_->exec_with(arena_), step_));
@@ -221,190 +211,6 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   input_gap_ = *dx;
   if (error_) return tl::make_unexpected(*std::move(error_));
   return {};
-}
-
-void TweenSession::after_backward(const Layer& layer, const ConstView& dy, double branch_rate) {
-  const auto found = layer_index_.find(&layer);
-  if (found == layer_index_.end() || error_) return;
-  std::size_t u = uses_.size();
-  while (u > 0 && (uses_[u - 1].done || uses_[u - 1].layer != found->second)) --u;
-  if (u-- == 0) return;
-  Use& use = uses_[u];
-  use.done = true, use.branch_rate = branch_rate;
-  metrics_.resize(std::max(metrics_.size(), uses_.size()));
-  const bool is_cell = current_ > 0 && executed_[current_ - 1] == &layer;
-  metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1, metrics_[u].is_cell = is_cell;
-  order_.push_back(u);
-  const LayerState& state = layers_[use.layer];
-  if (is_cell) --current_;
-  if (dtp_) {  // the optimiser takes all weights at once
-    measure(u, dy);
-    if (!std::isfinite(metrics_[u].gap)) error_ = Error{Code::NonFinite, "tween: " + state.path + ": the gap is not finite"};
-    return;
-  }
-  std::vector<const void*>& products = products_;
-  products.clear();
-  for (const Weight* w : state.named) products.push_back(collected().written(*w) ? collected().of(*w) : nullptr);
-  if (fused_) {
-    measure(u, dy);
-    if (auto finite = check_products(u, products); !finite) return void(error_ = std::move(finite).error());
-    move(u, products);
-  } else {
-    const auto held = [](const void* from, std::size_t bytes) {
-      const auto* first = static_cast<const std::byte*>(from);
-      return first == nullptr ? std::vector<std::byte>() : std::vector<std::byte>(first, first + bytes);
-    };
-    use.gap = held(dy.data, dy.shape.elements() * bytes_of(dy.element)), use.gap_shape = dy.shape;
-    for (std::size_t i = 0; i < products.size(); ++i) use.products.push_back(held(products[i], state.named[i]->elements() * bytes_of(dy.element)));
-  }
-  for (const Weight* w : state.named) collected().clear(*w);
-}
-
-// budget = (cos(y, t) + 1) / 2 (W-40) and gap = sqrt(mean((t - y)^2)) (W-41). In chain mode the target of a hidden cell is t = y + gradient_scale *
-// e, clamped to +-activation_clamp; else t = y + e.
-void TweenSession::measure(std::size_t u, const ConstView& gap) {
-  TweenUse& to = metrics_[u];
-  const bool is_output = to.is_cell && to.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
-  const ConstView& y = uses_[u].y;
-  const Agreement a = agreement(work(), y, gap, scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0);
-  to.budget = a.budget();
-  to.gap = std::sqrt(a.gap / static_cast<double>(y.shape.elements()));
-  to.skipped = to.budget < config_.budget_threshold;
-  if (is_output) output_gap_ = to.gap;
-}
-
-// rate * depth * (1 + budget) / 2 * rate_scale * branch_rate / rows, with depth = min(depth_scale_factor^(cells to the output), 8) in chain mode and
-// with depth_scale_layerwise, else 1; outside chain mode times the kind's factor of the weight.
-double TweenSession::rate_of(const Use& use, const TweenUse& metrics, const Weight& weight) const {
-  const LayerState& state = layers_[use.layer];
-  double depth = 1;
-  if (chain_ || config_.depth_scale_layerwise)
-    depth = std::min(whole_power(config_.depth_scale_factor, executed_.size() - 1 - metrics.cell), kMostDepth);
-  const double rate = rate_ * depth * (0.5 + 0.5 * metrics.budget) * state.rate_scale * use.branch_rate;
-  if (chain_) return rate / static_cast<double>(output_.shape.rows());
-  const double factor = weight.role() == WeightRole::Adapter ? 1 : state.layer->tween_factor(weight);
-  return rate * factor / static_cast<double>(state.layer->tween_rows(use.x.shape, use.y.shape));
-}
-
-Result<void> TweenSession::check_products(std::size_t u, std::span<const void* const> products) {
-  const LayerState& state = layers_[uses_[u].layer];
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    if (products[i] == nullptr) continue;
-    if (!all_finite(work(), {products[i], 1, state.named[i]->elements(), output_.element}) || !std::isfinite(metrics_[u].gap))
-      return fail(Code::NonFinite, "tween: {}: the update of {} is not finite", state.path, state.named[i]->name());
-  }
-  return {};
-}
-
-void TweenSession::move(std::size_t u, std::span<const void* const> products) {
-  const Use& use = uses_[u];
-  const LayerState& state = layers_[use.layer];
-  TweenUse& to = metrics_[u];
-  if (to.skipped || !state.trainable) return;
-  double squares = 0;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    if (products[i] == nullptr) continue;
-    WeightState& weight = weights_[state.weights[i]];
-    const double factor = rate_of(use, to, *state.named[i]);
-    if (!weight.is_shared) {
-      const double norm = update(weight, products[i], factor);
-      squares += norm * norm;
-      continue;
-    }
-    // A shared weight sums factor * products over its uses and moves once, in finish_shared() (W-31).
-    const std::size_t n = weight.weight->elements();
-    with_element(output_.element, [&]<class G>() {
-      with_element(velocities_[weight.velocity].values.element, [&]<class T>() {
-        T* const sum = reinterpret_cast<T*>(weight.pending.data());
-        const G* const g = static_cast<const G*>(products[i]);
-        const bool first = !weight.moves;
-        for_elements(work(), n, [&](std::size_t at, std::size_t count) {
-          for (std::size_t k = at; k < at + count; ++k)
-            sum[k] = snap_one((first ? T{0} : sum[k]) + snap_one(static_cast<T>(factor) * static_cast<T>(g[k])));
-        });
-      });
-    });
-    weight.moves = true, weight.last_use = u;
-  }
-  to.update_norm = std::sqrt(squares);
-}
-
-void TweenSession::finish_shared() {
-  for (WeightState& weight : weights_) {
-    if (!weight.moves) continue;
-    weight.moves = false;
-    TweenUse& to = metrics_[weight.last_use];
-    const double norm = update(weight, nullptr, 1);
-    to.update_norm = std::sqrt(to.update_norm * to.update_norm + norm * norm);
-  }
-}
-
-// v = momentum * v + (1 - momentum) * factor * products; commit() adds v to the master. Null products: `pending`, the sum over the uses of a shared
-// weight.
-double TweenSession::update(WeightState& weight, const void* products, double factor) {
-  if (error_) return 0;
-  const Weight& w = *weight.weight;
-  const std::size_t n = w.elements();
-  if (weight.before.size() != 0) std::memcpy(weight.before.data(), weight.memory.data(), weight.memory.size());
-  weight.touched = true;
-  auto* const norms = reinterpret_cast<double*>(norms_.data());
-  const auto run = [&]<class T, class G>(const T* from, const G* g) {
-    T* const v = reinterpret_cast<T*>(weight.memory.data());
-    const T keep = static_cast<T>(config_.momentum), take = static_cast<T>(1 - config_.momentum), rate = static_cast<T>(factor);
-    std::atomic<bool> finite{true};
-    for_pieces(work(), n, [&](std::size_t piece, std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i)
-        v[i] = snap_one(snap_one(keep * v[i]) + snap_one(take * snap_one(rate * static_cast<T>(g[i]))));
-      norms[piece] = lanes16_sum<double>(count, [&](std::size_t i) { return static_cast<double>(v[first + i]) * static_cast<double>(v[first + i]); });
-      if (!all_finite<T>(count, [&](std::size_t i) { return from[first + i] + v[first + i]; })) finite.store(false, std::memory_order_relaxed);
-    });
-    if (!finite.load()) error_ = Error{Code::NonFinite, "tween: " + velocities_[weight.velocity].path + ": the update is not finite"};
-    double squares = 0;
-    for (std::size_t piece = 0; piece < pieces_of(n); ++piece) squares += norms[piece];
-    weight.commits = squares != 0;
-    return std::sqrt(squares);
-  };
-  return with_element(velocities_[weight.velocity].values.element, [&]<class T>() {
-    const T* from;
-    if constexpr (sizeof(T) == 8)
-      from = w.master64().data();
-    else
-      from = w.master().data();
-    if (products == nullptr) return run(from, reinterpret_cast<const T*>(weight.pending.data()));
-    return output_.element == Element::f64 ? run(from, static_cast<const double*>(products)) : run(from, static_cast<const float*>(products));
-  });
-}
-
-// No sum here can fail: update() has tried them all.
-Result<void> TweenSession::commit() {
-  const Exec exec = work();
-  for (WeightState& state : weights_) {
-    if (!std::exchange(state.commits, false)) continue;
-    const Tensor to = state.weight->master_for_update();
-    with_element(to.element, [&]<class T>() {
-      const T *const v = reinterpret_cast<const T*>(state.memory.data()), limit = static_cast<T>(state.limit);
-      for_elements(exec, to.cols * to.rows, [&](std::size_t at, std::size_t count) {
-        for (std::size_t i = at; i < at + count; ++i) {
-          const T next = snap_one(to.as<T>()[i] + v[i]);
-          to.as<T>()[i] = limit > 0 && next > limit ? limit : limit > 0 && next < -limit ? -limit : next;
-        }
-      });
-    });
-    if (auto done = state.weight->commit_update(exec.pool); !done) return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
-  }
-  return {};
-}
-
-void TweenSession::roll_back() {
-  if (dtp_) return put_back();
-  for (WeightState& state : weights_) {
-    state.moves = state.commits = false;
-    if (!std::exchange(state.touched, false)) continue;
-    if (state.before.size() == 0)
-      std::memset(state.memory.data(), 0, state.memory.size());
-    else
-      std::memcpy(state.memory.data(), state.before.data(), state.memory.size());
-  }
 }
 
 Result<void> TweenSession::step(const TweenTarget& target, double learning_rate) {
@@ -419,15 +225,6 @@ Result<void> TweenSession::step(const TweenTarget& target, double learning_rate)
   return {};
 }
 
-// The end of a step, after every cell has had its turn.
-Result<void> TweenSession::finish() {
-  if (dtp_) return optimise();
-  finish_shared();
-  if (error_) return tl::make_unexpected(*std::move(error_));
-  for (WeightState& weight : weights_) weight.touched = false;
-  return commit();
-}
-
 Result<void> TweenSession::backward(const TweenTarget& target) {
   if (config_.recompute_every > 0 || dtp_) return fail(Code::InvalidState, "tween: with recompute_every or dtp a step is one call");
   fused_ = false;
@@ -438,7 +235,10 @@ Result<void> TweenSession::backward(const TweenTarget& target) {
 
 Result<void> TweenSession::calculate_link_budgets() {
   if (stage_ != Stage::Targets) return fail(Code::InvalidState, "tween: budgets follow the targets of backward()");
+  const FpEnvironment environment;
   for (const std::size_t u : order_) measure(u, gap_of(u));
+  read_gaps();
+  if (error_) return tl::make_unexpected(*std::move(error_));
   stage_ = Stage::Budgets;
   return {};
 }
@@ -458,7 +258,6 @@ Result<void> TweenSession::apply(double learning_rate) {
     for (const auto& held : uses_[u].products) products.push_back(held.empty() ? nullptr : held.data());
     return products;
   };
-  for (const std::size_t u : order_) LOOM_TRY_VOID(check_products(u, products_of(u)));
   for (const std::size_t u : order_) move(u, products_of(u));
   if (auto done = finish(); !done) return roll_back(), done;
   return {};
@@ -513,14 +312,8 @@ Result<void> TweenSession::optimise() {
     const Tensor to = state.weight->master_for_update();
     const Tensor g{gradient_memory_[state.velocity].data(), to.rows, to.cols, to.element};
     const double factor = -2 * state.factor / static_cast<double>(output_.shape.rows());
-    with_element(to.element, [&]<class T>() {
-      with_element(output_.element, [&]<class G>() {
-        const G* const product = static_cast<const G*>(session_->gradients().of(*state.weight));
-        for_elements(exec, to.rows * to.cols, [&](std::size_t at, std::size_t count) {
-          for (std::size_t i = at; i < at + count; ++i) g.as<T>()[i] = snap_one(static_cast<T>(factor) * static_cast<T>(product[i]));
-        });
-      });
-    });
+    convert(exec, {session_->gradients().of(*state.weight), to.rows, to.cols, output_.element}, g);
+    scale(exec, g, factor, g);
     if (!all_finite(exec, g)) return fail(Code::NonFinite, "tween: {}: the gradient is not finite", velocities_[state.velocity].path);
     masters[state.velocity] = to, gradients[state.velocity] = g;
   }
@@ -539,8 +332,14 @@ Result<void> TweenSession::optimise() {
     for (std::size_t i = 0; i < state.weights.size(); ++i) {
       const WeightState& weight = weights_[state.weights[i]];
       const Tensor& now = masters[weight.velocity];
-      if (now.data != nullptr)
-        LOOM_TRY_VOID(feedback_->follow(exec, *state.layer, *state.named[i], {kept_.data() + weight.kept_at, now.rows, now.cols, now.element}, now));
+      if (now.data == nullptr) continue;
+      Result<void> done;
+      with_scratch([&](const Exec& scratch) {
+        const ConstTensor before{kept_.data() + weight.kept_at, now.rows, now.cols, now.element};
+        done = feedback_->follow(scratch, *state.layer, *state.named[i], before, now);
+      });
+      LOOM_TRY_VOID(done);
+      if (error_) return tl::make_unexpected(*std::move(error_));
     }
   return {};
 }
@@ -601,7 +400,8 @@ Result<void> TweenSession::restored() {
 }
 
 std::size_t TweenSession::bytes() const {
-  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + norms_.size() + kept_.size();
+  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + kept_.size();
+  for (const Buffer& memory : small_memory_) bytes += memory.size();
   for (const WeightState& weight : weights_) bytes += weight.memory.size() + weight.pending.size() + weight.before.size();
   for (const Buffer& memory : gradient_memory_) bytes += memory.size();
   if (feedback_) bytes += feedback_->bytes();

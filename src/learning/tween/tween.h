@@ -6,8 +6,8 @@
 //   dtp        gaps travel through feedback weights that learn the forward's transpose (tween_feedback.h), rules as layerwise
 // Update of a weight (W-11): v = m v + (1 - m) r g, w += v, with g the mean product of the kind's rule, r = lr * depth * (0.5 + 0.5 budget);
 // nothing moves below the budget threshold. Shared weights sum what their uses give, later uses first, and move once (W-31).
-// Bits: inner products are snapped; v and w are in the master's type. Sums of budgets and gaps are f64 lanes16; norms of updates f64
-// lanes16 by pieces of 1024, pieces ascending.
+// Bits: inner products are snapped; v and w are in the master's type, and so are norms of updates; budgets and gaps are in that of activations. Their
+// sums are lanes16. During a pass these figures stay in tensors that ops read (ops/gap, ops/velocity); the host reads them at the end of a step.
 
 #include <functional>
 #include <map>
@@ -152,17 +152,21 @@ class TweenSession {
     std::size_t kept_at = 0; // dtp: bytes
     Buffer memory, pending;  // velocity; what the uses of a shared weight have given so far
     Buffer before;           // the velocity of the last step, with undo_velocities
+    Tensor rate, figures;    // of the move of this step (ops/velocity)
     bool is_shared = false;  // several layers or uses move it: at the end of the step
-    bool moves = false;      // some use of this step was not skipped
+    bool collects = false;   // some use of this step has left something in `pending`
     bool touched = false;    // its velocity is that of this step
-    bool commits = false;    // and its master follows
-    std::size_t last_use = 0;
   };
   struct Use {
     std::size_t layer = 0;
     ConstView x, y;
     bool done = false;
-    double branch_rate = 1;
+    Tensor figures, branch_rate;                   // of gap_figures(); [1]
+    struct Product {
+      std::size_t weight;                          // of the layer
+      Tensor rate, figures;                        // of move_rate() and, but for shared weights, velocity()
+    };
+    std::vector<Product> moves;
     std::vector<std::byte> gap;                    // held between the calls of backward() and apply()
     std::vector<std::vector<std::byte>> products;  // likewise, by weight of the layer
     Shape gap_shape;
@@ -171,23 +175,32 @@ class TweenSession {
 
   TweenSession();
   // Threads and kernels with our own memory; where the products of a layer's weights come together.
-  Exec work();
+  Exec work(Arena& arena);
   Gradients& collected();
   Result<void> set_rules();
   Result<void> prepare_dtp();
   Result<void> optimise();
   Result<void> collect();
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
-  void after_backward(const Layer& layer, const ConstView& dy, double branch_rate);
+  void after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate);
   Result<void> run(const TweenTarget& target);
   Result<ConstView> output_gap_of(const TweenTarget& target);
+  void begin_step();
+  // Runs f(exec) with as much scratch memory as it takes; error_ when there is none.
+  void with_scratch(const std::function<void(const Exec&)>& f);
+  // A tensor [1, count] of zeros that lasts as long as the step; without data when memory lacks (error_).
+  Tensor small_tensor(std::size_t count, Element element);
   void measure(std::size_t use, const ConstView& gap);
-  double rate_of(const Use& use, const TweenUse& metrics, const Weight& weight) const;
-  Result<void> check_products(std::size_t use, std::span<const void* const> products);
+  double base_rate(const Use& use, const TweenUse& metrics, const Weight& weight) const;
   void move(std::size_t use, std::span<const void* const> products);
+  void set_rate(const Exec& exec, const Use& use, double base, Tensor rate);
+  ConstTensor product_of(const Exec& exec, const WeightState& weight, const void* product) const;
+  void add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, const void* product);
+  void move_velocity(WeightState& weight, ConstTensor rate, const void* product, Tensor figures);
   void finish_shared();
-  // v = momentum v + (1 - momentum) factor g; the norm of v. NonFinite in error_ where w + v would not be finite.
-  double update(WeightState& weight, const void* products, double factor);
+  // What the pass left in tensors: NonFinite where a figure or an update is not.
+  void read_gaps();
+  Result<void> read_moves();
   // w += v of all that moved, or back to the state before the step.
   Result<void> commit();
   Result<void> finish();
@@ -213,7 +226,9 @@ class TweenSession {
   std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Buffer gap_memory_, norms_;                  // output gap; of the norm of a weight's move, by piece
+  Buffer gap_memory_;                          // output gap
+  std::vector<Buffer> small_memory_;           // of small_tensor()
+  std::size_t small_used_ = 0;                 // bytes
   std::vector<LayerState> layers_;
   std::map<const Layer*, std::size_t> layer_index_;
   std::vector<WeightState> weights_;           // by slot

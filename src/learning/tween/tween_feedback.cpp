@@ -6,9 +6,8 @@
 #include "learning/tween/tween.h"
 #include "network/spec.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
-#include "simd/normal.h"
+#include "ops/noise/noise.h"
+#include "ops/velocity/velocity.h"
 
 namespace loom {
 namespace {
@@ -109,12 +108,7 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
     Run sums(exec), model(exec);
     sums.tape = &theirs, model.tape = &ours, model.gradients = &map.gradients;
     const View noise = exec.arena.view(seen.x.shape, element_), y = exec.arena.view(seen.y.shape, element_), r = exec.arena.view(seen.y.shape, element_);
-    const RandomStream stream{seed_, RandomDomain::Noise, static_cast<std::uint32_t>(step * repeats_ + k), layer.site};
-    with_element(element_, [&]<class T>() {
-      for_elements(exec, noise.shape.elements(), [&](std::size_t at, std::size_t n) {
-        for (std::size_t i = at; i < at + n; ++i) noise.as<T>()[i] = snap_one(static_cast<T>(noise_ * normal(stream, i)));
-      });
-    });
+    normal_noise(exec, noise_, {seed_, RandomDomain::Noise, static_cast<std::uint32_t>(step * repeats_ + k), layer.site}, noise);
     layer.forward(sums, noise, y);
     const ConstView before = theirs.pop();  // the sums before the activation
     map.straight->forward(model, noise, r);
@@ -138,12 +132,7 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
     for (Weight* w : map.weights) {
       const double by = w->role() == WeightRole::Matrix ? rate / (noise_ * noise_) : rate;
       const Tensor to = w->master_for_update();
-      with_element(element_, [&]<class T>() {
-        const T* const g = static_cast<const T*>(map.gradients.of(*w));
-        for_elements(exec, w->elements(), [&](std::size_t at, std::size_t n) {
-          for (std::size_t i = at; i < at + n; ++i) to.as<T>()[i] = snap_one(to.as<T>()[i] + snap_one(static_cast<T>(by) * g[i]));
-        });
-      });
+      add_scaled(exec, by, {map.gradients.of(*w), to.rows, to.cols, element_}, to);
       LOOM_TRY_VOID(w->commit_update(exec.pool));
     }
   }
@@ -157,14 +146,11 @@ Result<void> TweenFeedback::follow(const Exec& exec, const Layer& layer, const W
   if (found == map->weights.end()) return {};
   Weight& model = **found;
   const Tensor to = model.master_for_update();
-  with_element(element_, [&]<class V>() {
-    with_element(now.element, [&]<class T>() {
-      for_elements(exec, model.elements(), [&](std::size_t at, std::size_t n) {
-        for (std::size_t i = at; i < at + n; ++i)
-          to.as<V>()[i] = snap_one(to.as<V>()[i] + snap_one(static_cast<V>(now.as<T>()[i] - before.as<T>()[i])));
-      });
-    });
-  });
+  const ArenaScope scope(exec.arena);
+  const Tensor from = exec.arena.tensor(to.rows, to.cols, element_), by = exec.arena.tensor(to.rows, to.cols, element_);
+  convert(exec, before, from), convert(exec, now, by);
+  add_change(exec, from, by, to);
+  if (exec.rehearsal()) return {};
   return model.commit_update(exec.pool);
 }
 

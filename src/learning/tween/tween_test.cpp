@@ -1,6 +1,7 @@
 // Target propagation against engine 7.
 
 #include "learning/tween/tween_test.h"
+#include "ops/all.h"
 
 #include "backend/cpu/isa.h"
 
@@ -221,11 +222,20 @@ TEST(Tween, L_11_W_20_sign_slopes_keep_targets_in_range_and_turn_where_the_activ
 }
 
 TEST(Tween, W_40_G_76_budgets_of_zeros) {
-  EXPECT_EQ((Agreement{0, 0, 0, 0}.budget()), 1);
-  EXPECT_EQ((Agreement{0, 2, 0, 0}.budget()), 0.5);
-  EXPECT_EQ((Agreement{0, 0, 2, 0}.budget()), 0.5);
-  EXPECT_NEAR((Agreement{-2, 2, 2, 0}.budget()), 0, 1e-15);
-  EXPECT_NEAR((Agreement{2, 2, 2, 0}.budget()), 1, 1e-15);
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena = Arena::create(4096).value();
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
+  // The budget of values a whose targets are a + e.
+  const auto budget = [&](std::vector<float> a, std::vector<float> e) {
+    float figures[kGapFigures];
+    gap_figures(exec, {a.data(), 1, a.size()}, {e.data(), 1, e.size()}, {}, {figures, 1, kGapFigures, Element::f32});
+    return figures[kBudget];
+  };
+  EXPECT_EQ(budget({0, 0}, {0, 0}), 1.0f);
+  EXPECT_EQ(budget({1, 1}, {-1, -1}), 0.5f);
+  EXPECT_EQ(budget({0, 0}, {1, 1}), 0.5f);
+  EXPECT_NEAR(budget({1, -1}, {-2, 2}), 0, 1e-7);
+  EXPECT_EQ(budget({1, -1}, {1, -1}), 1.0f);
   // A dead cell moves again: its budget is a half, above the threshold.
   Network network = network_of({dense(3, 2, "relu")}, {4, 3});
   network.visit_weights([](const std::string&, Weight& w, Layer&) {
@@ -416,11 +426,12 @@ void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExt
     const TweenUse& use = *uses.at(path.substr(0, path.size() - w.name().size() - 1));
     double depth = 1;
     for (std::size_t behind = use.cell + 1; behind < network.num_cells(); ++behind) depth *= 1.1;
-    const double rate = kRate * depth * (0.5 + 0.5 * use.budget) * layer.common.learning_rate_scale / static_cast<double>(out.rows());
+    const auto base = static_cast<float>(kRate * depth * layer.common.learning_rate_scale / static_cast<double>(out.rows()));
+    const float rate = base * (0.5f + 0.5f * static_cast<float>(use.budget));
     const bool written = plain->gradients().written(w);
     for (std::size_t i = 0; i < w.elements(); ++i) {
       const float g = written ? static_cast<const float*>(plain->gradients().of(w))[i] : 0;
-      const float v = static_cast<float>(1 - 0.9) * (static_cast<float>(rate) * g);
+      const float v = static_cast<float>(1 - 0.9) * (rate * g);
       ASSERT_EQ(found->second.as<float>()[i], v) << path << " " << i;
     }
   });

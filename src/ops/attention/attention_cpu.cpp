@@ -2,6 +2,7 @@
 
 #include "ops/chain.h"
 #include "simd/math.h"
+#include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
@@ -48,14 +49,16 @@ void softmax(float* s, std::size_t base, std::size_t n, Visible visible) {
     top = max(select(visible_lanes(numbers, base + i, visible), v, lowest), top);
   }
   const F32x16 largest = splat(max_lane(top));
-  F32x16 sum = zero();
+  LaneSum<float> sum;
   for (std::size_t i = 0; i < n; i += kLanes) {
+    if ((base + i) % kLaneBlock == 0) sum.end_block();
     const I32x16 mask = visible_lanes(numbers, base + i, visible);
     const F32x16 e = as_float(bits(snap(exp(snap(load(s + i) - largest)))) & mask);
-    sum = sum + e;
+    sum.add(e);
     store(s + i, e);
   }
-  const F32x16 total = splat(fold(sum));
+  sum.end_block();
+  const F32x16 total = splat(fold(sum.total));
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(load(s + i) / total));
 }
 

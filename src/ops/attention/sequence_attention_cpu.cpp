@@ -104,13 +104,15 @@ void softmax(const SequenceHead<T>& h, std::size_t t, Range columns, T* s, T* sl
     return;
   }
   const Lanes<T> largest = splat(max_lane(top));
-  Lanes<T> sum = none;
+  LaneSum<T> sum;
   for (std::size_t i = columns.begin; i < columns.end; i += kLanes) {
+    if (i % kLaneBlock == 0) sum.end_block();
     const Lanes<T> e = select(seen(i), snap(exp(snap(load(s + i) - largest))), none);
-    sum = sum + e;
+    sum.add(e);
     store(s + i, e);
   }
-  const Lanes<T> total = splat(fold(sum));
+  sum.end_block();
+  const Lanes<T> total = splat(fold(sum.total));
   for (std::size_t i = columns.begin; i < columns.end; i += kLanes) store(s + i, snap(load(s + i) / total));
 }
 
@@ -125,9 +127,13 @@ void attend(const SequenceHead<T>& h, std::size_t row, std::size_t rows) {
 // dp to ds, in place.
 template <class T>
 void softmax_gradient(const SequenceHead<T>& h, Range columns, const T* p, const T* slopes, T* d) {
-  Lanes<T> sum = zeros<T>();
-  for (std::size_t i = columns.begin; i < columns.end; i += kLanes) sum = sum + load(p + i) * load(d + i);
-  const Lanes<T> mean = splat(fold(sum)), scale = splat(h.scale);
+  LaneSum<T> sum;
+  for (std::size_t i = columns.begin; i < columns.end; i += kLanes) {
+    if (i % kLaneBlock == 0) sum.end_block();
+    sum.add(load(p + i) * load(d + i));
+  }
+  sum.end_block();
+  const Lanes<T> mean = splat(fold(sum.total)), scale = splat(h.scale);
   for (std::size_t i = columns.begin; i < columns.end; i += kLanes) {
     Lanes<T> v = snap(load(p + i) * snap(load(d + i) - mean));
     if (h.softcap != 0) v = snap(v * load(slopes + i));

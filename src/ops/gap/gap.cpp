@@ -4,12 +4,10 @@
 
 #include "ops/all.h"
 #include "ops/for_rows.h"
-#include "simd/orders.h"
+#include "ops/sums/sums.h"
 
 namespace loom {
 namespace {
-
-constexpr double kLeastWidth = 1e-3;
 
 template <class T>
 const GapKernels<T>& kernels(const Exec& exec) {
@@ -51,27 +49,26 @@ void each_short_piece(const Exec& exec, Tensor y, F&& f) {
   });
 }
 
-double square_root(double x) { return __builtin_sqrt(x); }
-
 }  // namespace
 
-double secant_width(const Exec& exec, ConstTensor x, double step) {
-  if (exec.rehearsal()) return 1;
+void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
+  const ArenaScope scope(exec.arena);
   const std::size_t n = x.rows * x.cols;
-  const double squares = with_element(x.element, [&]<class T>() { return kernels<T>(exec).squares(x.as<T>(), n, 0); });
-  const double width = step * square_root(squares / static_cast<double>(n));
-  return width > kLeastWidth ? width : kLeastWidth;  // not a number: the least
+  with_element(x.element, [&]<class T>() {
+    T* const squares = exec.arena.take<T>(1);
+    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) { kernels<T>(exec).squares(x.as<T>() + first, count, lanes); });
+    if (!exec.rehearsal()) kernels<T>(exec).width(squares, n, static_cast<T>(step), width.as<T>());
+  });
 }
 
-void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, double h, ConstTensor e, Tensor out) {
+void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor width, ConstTensor e, Tensor out) {
   each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
     alignas(64) T above[kPiece], below[kPiece];
-    const auto step = static_cast<T>(h);
     const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
-    kernels<T>(exec).ends(x.as<T>() + at, step, n, above, below);
+    kernels<T>(exec).ends(x.as<T>() + at, width.as<T>(), n, above, below);
     activation.activate(fn, above, n, above);
     activation.activate(fn, below, n, below);
-    kernels<T>(exec).secant(above, below, step, e.as<T>() + at, n, out.as<T>() + at);
+    kernels<T>(exec).secant(above, below, width.as<T>(), e.as<T>() + at, n, out.as<T>() + at);
   });
 }
 
@@ -120,17 +117,7 @@ void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const
       for (const SoftmaxRun& run : runs)
         for (std::size_t k = 0; k < run.count; ++k) {
           const std::size_t first = run.first + k * run.width;
-          const T *from = p.row<T>(r) + first, *gap = e.row<T>(r) + first;
-          T* const to = out.row<T>(r) + first;
-          for (std::size_t i = 0; i < run.width; ++i) {
-            const T t = from[i] + gap[i];
-            to[i] = t > 0 ? t : gap[i] != gap[i] ? gap[i] : T{0};
-          }
-          const double wanted = kernels<T>(exec).sum(to, run.width), given = kernels<T>(exec).sum(from, run.width);
-          const double factor = wanted > 0 ? snap(given / wanted) : 0;
-          for (std::size_t i = 0; i < run.width; ++i)
-            to[i] = wanted > 0 ? static_cast<T>(snap(static_cast<double>(to[i]) * factor) - static_cast<double>(from[i])) : T{0};
-          kernels<T>(exec).clamp(static_cast<T>(2), run.width, to);  // snaps
+          kernels<T>(exec).simplex(p.row<T>(r) + first, e.row<T>(r) + first, run.width, out.row<T>(r) + first);
         }
     });
   });
@@ -141,22 +128,16 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
   const std::size_t parts = norm.deviation != nullptr ? 1 : norm.groups, width = channels / parts, size = width * positions;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, samples * parts, size, [&](std::size_t i) {
-      const std::size_t first = i % parts * width;
-      const T *from = x.as<T>() + i * size, *gap = e.as<T>() + i * size, *gains = static_cast<const T*>(gamma) + first;
-      T* const to = out.as<T>() + i * size;
-      double s = 0;
-      if (norm.deviation == nullptr) {
-        const auto n = static_cast<double>(size);
-        const double mean = norm.centred ? snap(kernels<T>(exec).sum(from, size) / n) : 0;
-        s = square_root(kernels<T>(exec).squares(from, size, mean) / n + norm.eps);
-      }
-      for (std::size_t c = 0; c < width; ++c) {
-        const double own = norm.deviation == nullptr ? s : static_cast<double>(static_cast<const T*>(norm.deviation)[c]);
-        const auto gain = static_cast<double>(gains[c]);
-        const T factor = gain > norm.threshold || gain < -norm.threshold ? static_cast<T>(own / gain) : T{0};
-        for (std::size_t k = c * positions; k < (c + 1) * positions; ++k) to[k] = gap[k] * factor;
-      }
-      kernels<T>(exec).clamp(static_cast<T>(__builtin_huge_val()), size, to);  // snaps
+      kernels<T>(exec).norm({.x = x.as<T>() + i * size,
+                             .gamma = static_cast<const T*>(gamma) + i % parts * width,
+                             .deviation = static_cast<const T*>(norm.deviation),
+                             .e = e.as<T>() + i * size,
+                             .out = out.as<T>() + i * size,
+                             .width = width,
+                             .positions = positions,
+                             .eps = static_cast<T>(norm.eps),
+                             .threshold = static_cast<T>(norm.threshold),
+                             .centred = norm.centred});
     });
   });
 }
@@ -164,33 +145,27 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q) {
   const std::size_t n = y.rows * y.cols / q.rows;
   with_element(q.element, [&]<class T>() {
-    for_rows(exec, q.rows, n, [&](std::size_t g) {
-      const auto c = static_cast<T>(kernels<T>(exec).cosine(e.as<T>() + g * n, b.as<T>() + g * n, y.as<T>() + g * n, n));
-      q.row<T>(g)[branch] = c;
-      kernels<T>(exec).clamp(T{1}, 1, q.row<T>(g) + branch);  // snaps
+    for_rows(exec, q.rows, n,
+             [&](std::size_t g) { q.row<T>(g)[branch] = kernels<T>(exec).cosine(e.as<T>() + g * n, b.as<T>() + g * n, y.as<T>() + g * n, n); });
+  });
+}
+
+void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean) {
+  if (exec.rehearsal()) return;
+  with_element(p.element, [&]<class T>() { kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>()); });
+}
+
+void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures) {
+  const ArenaScope scope(exec.arena);
+  const std::size_t n = a.rows * a.cols;
+  with_element(a.element, [&]<class T>() {
+    constexpr std::size_t kSums = 4;
+    T* const sums = exec.arena.take<T>(kSums);
+    sum_blocks(exec, n, kSums, sums, [&](std::size_t first, std::size_t count, T* lanes) {
+      kernels<T>(exec).agreement(a.as<T>() + first, e.as<T>() + first, count, static_cast<T>(aim.factor), static_cast<T>(aim.limit), lanes);
     });
+    if (!exec.rehearsal()) kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>());
   });
-}
-
-double mean_of_column(const Exec& exec, ConstTensor p, std::size_t i) {
-  if (exec.rehearsal()) return 1;
-  double sum = 0;
-  with_element(p.element, [&]<class T>() {
-    for (std::size_t r = 0; r < p.rows; ++r) sum += static_cast<double>(p.row<T>(r)[i]);
-  });
-  return sum / static_cast<double>(p.rows);
-}
-
-double Agreement::budget() const {
-  if (size_a == 0 && size_t_ == 0) return 1;
-  if (size_a == 0 || size_t_ == 0) return 0.5;
-  const double c = dot / (square_root(size_a) * square_root(size_t_));
-  return (c < -1 ? 0 : c > 1 ? 2 : c + 1) / 2;
-}
-
-Agreement agreement(const Exec& exec, ConstTensor a, ConstTensor e, double factor, double limit) {
-  if (exec.rehearsal()) return {};
-  return with_element(a.element, [&]<class T>() { return kernels<T>(exec).agreement(a.as<T>(), e.as<T>(), a.rows * a.cols, factor, limit); });
 }
 
 }  // namespace loom

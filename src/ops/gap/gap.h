@@ -1,7 +1,8 @@
 #pragma once
 // Ops of target propagation (docs/tween.md, engine 7) beside those of backward passes. A gap is a target minus the value it is for: it has the shape
-// of that value, and takes the place of a gradient. Sums along all elements of a tensor are lanes16 in f64, over rows of a matrix chain64; every
-// stored value is snapped. Nothing here divides by 0: such entries become 0, "no signal".
+// of that value, and takes the place of a gradient. Sums along all elements of a tensor or a group are lanes16 in the element type, over rows
+// of a matrix chain64; every stored value is snapped. Nothing here divides by 0: such entries become 0, "no signal". A figure of a whole
+// tensor is left in a tensor of a few elements, of the element type, which later ops read.
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
@@ -9,10 +10,11 @@
 
 namespace loom {
 
-// step * sqrt(mean(x^2)) in f64, at least 1e-3: half the width of a secant. 1 in a rehearsal.
-double secant_width(const Exec& exec, ConstTensor x, double step);
-// out = e * (f(x + h) - f(x - h)) / (2 h), snapped: both values, their difference, the quotient and the product. out may be e.
-void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, double h, ConstTensor e, Tensor out);
+// width [1] = step * sqrt(mean(x^2)), at least 1e-3: half the width of a secant.
+void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width);
+// out = e * (f(x + h) - f(x - h)) / (2 h), snapped: both values, their difference, the quotient and the product. h is the element of `width`;
+// out may be e.
+void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor width, ConstTensor e, Tensor out);
 // The rule without slopes: the target f(x) + e is brought into the range of f (engine L-11), and the gap changes its sign where f falls.
 void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor e, Tensor out);
 // y = sign(x) * e with sign(0) = 1; y may be e.
@@ -31,7 +33,7 @@ void clamp(const Exec& exec, double limit, Tensor d);
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out);
 
 // Through y = (x - mean) / s * gamma + beta the other way: out = e * s / gamma, 0 where |gamma| <= threshold. s is that of each sample's
-// group of channels: sqrt(mean(x^2) + eps), or of x - mean when centred, in f64 lanes16. out may be e.
+// group of channels: sqrt(mean(x^2) + eps), or of x - mean when centred. out may be e.
 struct NormGap {
   ChannelShape shape;          // rows of features: as many channels, one position
   std::size_t groups = 1;
@@ -41,32 +43,48 @@ struct NormGap {
 };
 void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out);
 
-// How a value a and its target t = (a + factor * e) brought into [-limit, limit] (0: no limit) agree, all in f64 lanes16.
-struct Agreement {
-  double dot = 0, size_a = 0, size_t_ = 0, gap = 0;  // sums of a t, a a, t t, (t - a)^2
-  // (cosine + 1) / 2; 1 when both are 0, 1/2 when one is (engine W-40).
-  double budget() const;
+// How a value a and its target t = (a + factor * e) brought into [-limit, limit] (0: no limit) agree, in figures [kGapFigures]:
+// (cosine(a, t) + 1) / 2, which is 1 when both are 0 and 1/2 when one is (engine W-40); sqrt(mean((t - a)^2)) (W-41); 1 where the first is not
+// below `threshold`, else 0.
+enum GapFigure : std::uint8_t { kBudget, kGapSize, kMoves };
+inline constexpr std::size_t kGapFigures = 3;
+struct Aim {
+  double factor = 1, limit = 0, threshold = 0;
 };
-Agreement agreement(const Exec& exec, ConstTensor a, ConstTensor e, double factor, double limit);
+void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures);
 
-// For a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0; f64 lanes16.
+// For a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0.
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q);
-// Mean over the rows of column i of p, summed in f64, rows ascending.
-double mean_of_column(const Exec& exec, ConstTensor p, std::size_t i);
+// mean [1] = the mean over the rows of column i of p by chain64, times the element of `factor` where it has data.
+void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean);
+
+// What norm_gap() does with one group of `width` channels.
+template <class T>
+struct NormGapTask {
+  const T *x, *gamma, *deviation, *e;  // deviation by channel, or null
+  T* out;
+  std::size_t width, positions;
+  T eps, threshold;
+  bool centred;
+};
 
 template <class T>
 struct GapKernels {
-  void (*ends)(const T* x, T h, std::size_t n, T* above, T* below);  // x + h, x - h
-  void (*secant)(const T* above, const T* below, T h, const T* e, std::size_t n, T* out);  // e times the rise from f(x - h) to f(x + h)
+  void (*squares)(const T* x, std::size_t n, T* lanes);                    // a block of sum_blocks()
+  void (*width)(const T* squares, std::size_t n, T step, T* width);
+  void (*ends)(const T* x, const T* h, std::size_t n, T* above, T* below);  // x + h, x - h
+  void (*secant)(const T* above, const T* below, const T* h, const T* e, std::size_t n, T* out);  // e times the rise from f(x - h) to f(x + h)
   void (*plain)(T least, T most, const T* y, const T* slope, const T* e, std::size_t n, T* out);
   void (*with_sign)(const T* x, const T* e, std::size_t n, T* out);
   void (*sizes)(const T* w, std::size_t stride, std::size_t rows, std::size_t n, T* sums);  // n columns
   void (*close)(const T* sums, T threshold, bool divide, const T* base, std::size_t n, T* d);
   void (*clamp)(T limit, std::size_t n, T* d);
-  double (*squares)(const T* x, std::size_t n, double mean);  // sum of (x - mean)^2
-  double (*sum)(const T* x, std::size_t n);
-  double (*cosine)(const T* e, const T* b, const T* y, std::size_t n);  // of e and b - y
-  Agreement (*agreement)(const T* a, const T* e, std::size_t n, double factor, double limit);
+  void (*simplex)(const T* p, const T* e, std::size_t n, T* out);
+  void (*norm)(const NormGapTask<T>& task);
+  T (*cosine)(const T* e, const T* b, const T* y, std::size_t n);  // of e and b - y
+  void (*agreement)(const T* a, const T* e, std::size_t n, T factor, T limit, T* lanes);  // a block of four sums: a t, a a, t t, (t - a)^2
+  void (*figures)(const T* sums, std::size_t n, T threshold, T* figures);
+  void (*column_mean)(const T* p, std::size_t rows, std::size_t cols, const T* factor, T* mean);
 };
 
 }  // namespace loom

@@ -5,9 +5,36 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
+constexpr double kLeastWidth = 1e-3;
+
+LOOM_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
+LOOM_INLINE double square_root(double x) { return __builtin_sqrt(x); }
+
+// lanes[16] = the sums of term(i, lanes) over at most kLaneBlock elements.
+template <class T, class F>
+LOOM_INLINE void block_sum(std::size_t n, T* to, F&& term) {
+  Lanes<T> sum = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + term(i, lanes); });
+  store(to, sum);
+}
+
 template <class T>
-void ends_row(const T* x, T h, std::size_t n, T* above, T* below) {
-  const Lanes<T> step = splat(h);
+void squares_of(const T* x, std::size_t n, T* to) {
+  block_sum(n, to, [&](std::size_t i, auto lanes) {
+    const Lanes<T> v = lanes.load(x + i);
+    return v * v;
+  });
+}
+
+template <class T>
+void width_of(const T* squares, std::size_t n, T step, T* width) {
+  const T wide = step * square_root(*squares / static_cast<T>(n)), least = static_cast<T>(kLeastWidth);
+  *width = wide > least ? wide : least;  // not a number: the least
+}
+
+template <class T>
+void ends_row(const T* x, const T* h, std::size_t n, T* above, T* below) {
+  const Lanes<T> step = splat(*h);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> at = lanes.load(x + i);
     lanes.store(above + i, at + step);
@@ -16,8 +43,8 @@ void ends_row(const T* x, T h, std::size_t n, T* above, T* below) {
 }
 
 template <class T>
-void secant_row(const T* above, const T* below, T h, const T* e, std::size_t n, T* out) {
-  const Lanes<T> width = splat(T{2} * h);
+void secant_row(const T* above, const T* below, const T* h, const T* e, std::size_t n, T* out) {
+  const Lanes<T> width = splat(T{2} * *h);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> rise = snap(lanes.load(above + i) - lanes.load(below + i));
     lanes.store(out + i, snap(lanes.load(e + i) * snap(rise / width)));
@@ -73,55 +100,110 @@ void clamp_row(T limit, std::size_t n, T* d) {
 }
 
 template <class T>
-double squares_of(const T* x, std::size_t n, double mean) {
-  return lanes16<double>(n, [&](std::size_t i) {
-    const double d = snap(static_cast<double>(x[i]) - mean);
-    return d * d;
+void simplex_row(const T* p, const T* e, std::size_t n, T* out) {
+  const Lanes<T> zero = zeros<T>();
+  const T given = lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(p + i); });
+  const T wanted = lanes16<T>(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> gap = lanes.load(e + i), t = snap(lanes.load(p + i) + gap);
+    const Lanes<T> cut = select(t > zero, t, select(t == t, zero, t));  // a NaN shows
+    lanes.store(out + i, cut);
+    return lanes.keep(cut);
+  });
+  const bool some = wanted > 0;
+  const Lanes<T> factor = splat(some ? snap(given / wanted) : T{0});
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> gap = snap(snap(lanes.load(out + i) * factor) - lanes.load(p + i));
+    lanes.store(out + i, some ? gap : zero);
   });
 }
 
 template <class T>
-double sum_of(const T* x, std::size_t n) {
-  return lanes16<double>(n, [&](std::size_t i) { return static_cast<double>(x[i]); });
-}
-
-template <class T>
-double cosine_of(const T* e, const T* b, const T* y, std::size_t n) {
-  const auto gap = [&](std::size_t i) { return static_cast<double>(e[i]); };
-  const auto away = [&](std::size_t i) { return snap(static_cast<double>(b[i]) - static_cast<double>(y[i])); };
-  const double dot = lanes16<double>(n, [&](std::size_t i) { return gap(i) * away(i); });
-  const double squares_e = lanes16<double>(n, [&](std::size_t i) { return gap(i) * gap(i); });
-  const double squares_d = lanes16<double>(n, [&](std::size_t i) { return away(i) * away(i); });
-  const double size = __builtin_sqrt(squares_e) * __builtin_sqrt(squares_d);
-  return size > 0 ? dot / size : 0;
-}
-
-template <class T>
-Agreement agreement_of(const T* a, const T* e, std::size_t n, double factor, double limit) {
-  Lanes16<double> dot, squares_a, squares_t, gap;
-  const auto target = [&](std::size_t i) {
-    const double x = static_cast<double>(a[i]), t = x + factor * static_cast<double>(e[i]);
-    return limit > 0 && t < -limit ? -limit : limit > 0 && t > limit ? limit : t;
-  };
-  // Pieces: four sums over one walk would not stay in registers.
-  constexpr std::size_t kPiece = 512;
-  alignas(64) double value[kPiece], wanted[kPiece];
-  for (std::size_t first = 0; first < n; first += kPiece) {
-    const std::size_t count = n - first < kPiece ? n - first : kPiece;
-    for (std::size_t i = 0; i < count; ++i) value[i] = static_cast<double>(a[first + i]), wanted[i] = snap(target(first + i));
-    dot.add(count, [&](std::size_t i) { return value[i] * wanted[i]; });
-    squares_a.add(count, [&](std::size_t i) { return value[i] * value[i]; });
-    squares_t.add(count, [&](std::size_t i) { return wanted[i] * wanted[i]; });
-    gap.add(count, [&](std::size_t i) {
-      const double d = snap(wanted[i] - value[i]);
+void norm_row(const NormGapTask<T>& t) {
+  const std::size_t size = t.width * t.positions;
+  T s = 0;
+  if (t.deviation == nullptr) {
+    const auto n = static_cast<T>(size);
+    const T mean = t.centred ? snap(lanes16<T>(size, [&](std::size_t i, auto lanes) { return lanes.load(t.x + i); }) / n) : T{0};
+    const Lanes<T> means = splat(mean);
+    const T squares = lanes16<T>(size, [&](std::size_t i, auto lanes) {
+      const Lanes<T> d = lanes.keep(snap(lanes.load(t.x + i) - means));
       return d * d;
     });
+    s = square_root(squares / n + t.eps);
   }
-  return {dot.total(), squares_a.total(), squares_t.total(), gap.total()};
+  const auto factor_of = [&](const Lanes<T>& gain, const Lanes<T>& own) {
+    const auto strong = abs(gain) > splat(t.threshold);
+    return select(strong, snap(own / select(strong, gain, splat(T{1}))), zeros<T>());
+  };
+  if (t.positions == 1) {
+    for_lanes(t.width, [&](std::size_t i, auto lanes) {
+      const Lanes<T> own = t.deviation == nullptr ? splat(s) : lanes.load(t.deviation + i);
+      lanes.store(t.out + i, snap(lanes.load(t.e + i) * factor_of(lanes.load(t.gamma + i), own)));
+    });
+    return;
+  }
+  for (std::size_t c = 0; c < t.width; ++c) {
+    const Lanes<T> factor = factor_of(splat(t.gamma[c]), splat(t.deviation == nullptr ? s : t.deviation[c]));
+    const std::size_t first = c * t.positions;
+    for_lanes(t.positions, [&](std::size_t i, auto lanes) { lanes.store(t.out + first + i, snap(lanes.load(t.e + first + i) * factor)); });
+  }
+}
+
+template <class T>
+T cosine_of(const T* e, const T* b, const T* y, std::size_t n) {
+  LaneSum<T> dot, squares_e, squares_d;
+  for_lane_blocks(
+      n,
+      [&](std::size_t i, auto lanes) {
+        const Lanes<T> gap = lanes.load(e + i), away = snap(lanes.load(b + i) - lanes.load(y + i));
+        dot.add(gap * away), squares_e.add(gap * gap), squares_d.add(away * away);
+      },
+      [&] { dot.end_block(), squares_e.end_block(), squares_d.end_block(); });
+  const T size = square_root(fold(squares_e.total)) * square_root(fold(squares_d.total));
+  const T cosine = snap(fold(dot.total) / size);
+  return size > 0 ? cosine > 1 ? T{1} : cosine < -1 ? T{-1} : cosine : T{0};
+}
+
+template <class T>
+void agreement_of(const T* a, const T* e, std::size_t n, T factor, T limit, T* to) {
+  const Lanes<T> by = splat(factor), low = splat(-limit), high = splat(limit);
+  Lanes<T> dot = zeros<T>(), squares_a = zeros<T>(), squares_t = zeros<T>(), gap = zeros<T>();
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> x = lanes.load(a + i);
+    Lanes<T> t = x + by * lanes.load(e + i);
+    if (limit > 0) t = select(t < low, low, select(t > high, high, t));
+    t = snap(t);
+    const Lanes<T> d = snap(t - x);
+    dot = dot + x * t, squares_a = squares_a + x * x, squares_t = squares_t + t * t, gap = gap + d * d;
+  });
+  store(to, dot), store(to + kLanes, squares_a), store(to + 2 * kLanes, squares_t), store(to + 3 * kLanes, gap);
+}
+
+template <class T>
+T budget_of(T dot, T squares_a, T squares_t) {
+  if (squares_a == 0 && squares_t == 0) return 1;
+  if (squares_a == 0 || squares_t == 0) return static_cast<T>(0.5);
+  const T cosine = snap(dot / (square_root(squares_a) * square_root(squares_t)));
+  return (cosine < -1 ? T{0} : cosine > 1 ? T{2} : cosine + 1) / 2;
+}
+
+template <class T>
+void figures_of(const T* sums, std::size_t n, T threshold, T* figures) {
+  figures[kBudget] = snap(budget_of(sums[0], sums[1], sums[2]));
+  figures[kGapSize] = square_root(sums[3] / static_cast<T>(n));
+  figures[kMoves] = figures[kBudget] < threshold ? T{0} : T{1};  // a NaN moves, and shows
+}
+
+template <class T>
+void column_mean(const T* p, std::size_t rows, std::size_t cols, const T* factor, T* mean) {
+  const T value = snap(chain64<T>(0, rows, [&](std::size_t r) { return p[r * cols]; }) / static_cast<T>(rows));
+  *mean = factor == nullptr ? value : snap(value * *factor);
 }
 
 template <class T>
 constexpr GapKernels<T> kKernels = {
+    .squares = squares_of<T>,
+    .width = width_of<T>,
     .ends = ends_row<T>,
     .secant = secant_row<T>,
     .plain = plain_row<T>,
@@ -129,10 +211,12 @@ constexpr GapKernels<T> kKernels = {
     .sizes = size_columns<T>,
     .close = close_row<T>,
     .clamp = clamp_row<T>,
-    .squares = squares_of<T>,
-    .sum = sum_of<T>,
+    .simplex = simplex_row<T>,
+    .norm = norm_row<T>,
     .cosine = cosine_of<T>,
     .agreement = agreement_of<T>,
+    .figures = figures_of<T>,
+    .column_mean = column_mean<T>,
 };
 
 }  // namespace

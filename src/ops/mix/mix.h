@@ -29,8 +29,8 @@ void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z
 
 // Balance of a gate (Shazeer et al. 2017, as in Fedus et al. 2022; engine V-37): weight * n * sum_i f_i P_i, f_i the share of groups whose
 // largest entry that takes part is i (ties to the lower index), P_i the mean of the p_i that the gate gives before top_k chooses: of what is
-// chosen alone P were f where top_k is 1, and without a gradient. Sums over groups are lanes16, over i ascending, in f64.
-double gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z);
+// chosen alone P were f where top_k is 1, and without a gradient. Sums over groups are chain64, over i lanes16. It is added to `sum` [1].
+void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor sum);
 // dz += its gradient, through P alone: weight * n * f_i / groups is that of p_i.
 void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor dz);
 
@@ -45,6 +45,8 @@ template <class T>
 struct MixKernels {
   void (*weights)(const GateRule& rule, const T* z, std::size_t n, T* p);
   void (*weights_backward)(const GateRule& rule, const T* z, const T* p, const T* q, std::size_t n, T* dz);
+  void (*shares)(const GateRule& rule, const T* z, std::size_t groups, std::size_t n, T* shares);  // f_i
+  void (*balance)(const T* shares, const T* p, std::size_t groups, std::size_t n, T weight, T* sum);
   // Elements [first, first + count) of every b.
   void (*mix)(const T* p, const T* const* b, std::size_t n, std::size_t first, std::size_t count, T* y);
   T (*dot)(const T* a, const T* b, std::size_t n);  // chain64

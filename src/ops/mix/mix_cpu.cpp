@@ -17,9 +17,7 @@ LOOM_INLINE bool is_kept(const GateRule& rule, const T* z, std::size_t n, std::s
 
 template <class T>
 LOOM_INLINE T sum_of(const T* v, std::size_t n) {
-  Lanes<T> sum = zeros<T>();
-  for_lanes(n, [&](std::size_t i, auto lanes) { sum = sum + lanes.load(v + i); });
-  return fold(sum);
+  return lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(v + i); });
 }
 
 template <class T>
@@ -98,9 +96,34 @@ T dot_row(const T* a, const T* b, std::size_t n) {
 }
 
 template <class T>
+void top_shares(const GateRule& rule, const T* z, std::size_t groups, std::size_t n, T* shares) {
+  for (std::size_t i = 0; i < n; ++i) shares[i] = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const T* row = z + g * n;
+    std::size_t best = n;
+    for (std::size_t i = 0; i < n; ++i)
+      if (rule.enabled[i] != 0 && (best == n || row[i] > row[best])) best = i;
+    if (best < n) shares[best] += 1;  // exact below 2^24 groups
+  }
+  for (std::size_t i = 0; i < n; ++i) shares[i] = shares[i] / static_cast<T>(groups);
+}
+
+template <class T>
+void balance(const T* shares, const T* p, std::size_t groups, std::size_t n, T weight, T* sum) {
+  const Lanes<T> count = splat(static_cast<T>(groups));
+  const T total = lanes16<T>(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> mean = snap(chain64<Lanes<T>>(0, groups, [&](std::size_t g) { return lanes.load(p + g * n + i); }) / count);
+    return lanes.load(shares + i) * mean;
+  });
+  *sum = snap(*sum + snap(weight * total));
+}
+
+template <class T>
 constexpr MixKernels<T> kKernels = {
     .weights = gate_row<T>,
     .weights_backward = gate_backward_row<T>,
+    .shares = top_shares<T>,
+    .balance = balance<T>,
     .mix = mix_row<T>,
     .dot = dot_row<T>,
 };

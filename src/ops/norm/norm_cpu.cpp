@@ -29,15 +29,13 @@ LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
 template <class T>
 LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
   const auto n = static_cast<T>(cols);
-  Lanes<T> sum = zeros<T>(), squares = zeros<T>();  // by hand: through lanes16() a short row takes a fifteenth longer
-  for_lanes(cols, [&](std::size_t i, auto tail) { sum = sum + tail.load(x + i); });
-  const T mean = fold(sum) / n;
+  const T mean = lanes16<T>(cols, [&](std::size_t i, auto tail) { return tail.load(x + i); }) / n;
   const Lanes<T> means = splat(mean);
-  for_lanes(cols, [&](std::size_t i, auto tail) {
+  const T squares = lanes16<T>(cols, [&](std::size_t i, auto tail) {
     const Lanes<T> d = tail.keep(flush(tail.load(x + i) - means));
-    squares = squares + d * d;
+    return d * d;
   });
-  return {mean, root(fold(squares) / n + static_cast<T>(eps))};
+  return {mean, root(squares / n + static_cast<T>(eps))};
 }
 
 // (x - mean) / deviation * gamma + beta.
@@ -91,14 +89,16 @@ void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size
     const Lanes<T> gain = by_channel(gamma);
     return [=](std::size_t i, auto lanes) { lanes.store(dx + i, snap(lanes.load(dy + i) * gain)); };
   });
-  Lanes<T> sum = zeros<T>(), dots = zeros<T>();
-  for_lanes(cols, [&](std::size_t i, auto lanes) {
-    const Lanes<T> g = lanes.load(dx + i);
-    sum = sum + g;
-    dots = dots + g * lanes.load(xh + i);
-  });
+  LaneSum<T> sum, dots;
+  for_lane_blocks(
+      cols,
+      [&](std::size_t i, auto lanes) {
+        const Lanes<T> g = lanes.load(dx + i);
+        sum.add(g), dots.add(g * lanes.load(xh + i));
+      },
+      [&] { sum.end_block(), dots.end_block(); });
   const auto n = static_cast<T>(cols);
-  const Lanes<T> mean_g = splat(snap(fold(sum) / n)), mean_dot = splat(snap(fold(dots) / n));
+  const Lanes<T> mean_g = splat(snap(fold(sum.total) / n)), mean_dot = splat(snap(fold(dots.total) / n));
   for_lanes(cols, [&](std::size_t i, auto lanes) {
     Lanes<T> g = lanes.load(dx + i);
     if (kCentred) g = g - mean_g;

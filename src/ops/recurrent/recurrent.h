@@ -62,7 +62,8 @@ struct GateSlopes {
   std::size_t rows = 0, units = 0;
   Tensor sums[kMaxGates];    // [B * T, H]: what the gates' activations saw
   CellTrace trace;
-  double width[kMaxGates] = {};  // half that of each gate's secant; 0: the sign of the slope instead
+  bool secant = true;        // else the sign of the slope
+  Tensor width[kMaxGates];   // [1]: half the width of each gate's secant
   Tensor slopes[kMaxGates];
 };
 void gate_slopes(const Exec& exec, const GateSlopes& task);

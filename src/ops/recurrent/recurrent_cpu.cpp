@@ -149,7 +149,7 @@ void slopes(const GateSlopes& task, std::size_t begin, std::size_t end) {
   constexpr std::size_t kGates = gates_of(C);
   const std::size_t first = begin * task.units, n = (end - begin) * task.units;
   const auto at = [&](const Tensor& t) { return t.as<T>() + first; };
-  const bool secant = task.width[0] > 0;
+  const bool secant = task.secant;
   const V one = splat(T{1});
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const auto gate = [&](std::size_t k) { return lanes.load(at(task.trace.gates[k]) + i); };
@@ -157,8 +157,8 @@ void slopes(const GateSlopes& task, std::size_t begin, std::size_t end) {
     const auto sign = [&](const V& v) { return select(v < zeros<T>(), splat(T{-1}), one); };
     // (f(a + w) - f(a - w)) / 2 w at the sum of gate k
     const auto rise = [&](std::size_t k, auto&& f) {
-      const V a = lanes.load(at(task.sums[k]) + i), w = splat(static_cast<T>(task.width[k]));
-      return snap(snap(snap(f(a + w)) - snap(f(snap(a - w)))) / splat(static_cast<T>(2 * task.width[k])));
+      const V a = lanes.load(at(task.sums[k]) + i), w = splat(*task.width[k].template as<T>());
+      return snap(snap(snap(f(a + w)) - snap(f(snap(a - w)))) / (w + w));
     };
     const auto logistic = [](const V& v) { return sigmoid(v); };
     const auto squash = [](const V& v) { return tanh(v); };
@@ -200,7 +200,7 @@ void gap(const CellBackward& task, const GateSlopes& slopes, double carry, std::
   using V = Lanes<T>;
   constexpr std::size_t kGates = gates_of(C), kSums = C == CellKind::Gru ? 4 : kGates;
   const std::size_t n = task.shape.units;
-  const bool secant = slopes.width[0] > 0;
+  const bool secant = slopes.secant;
   const V factor = splat(static_cast<T>(carry));
   for (std::size_t b = begin; b < end; ++b) {
     const std::size_t row = b * task.shape.steps + t;

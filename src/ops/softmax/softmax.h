@@ -48,6 +48,9 @@ struct SoftmaxKernels {
   void (*softmax_row)(const T* x, T temperature, std::size_t n, T* p);
   void (*backward_row)(const T* p, const T* dy, T temperature, std::size_t n, T* dx);
   void (*gumbel_row)(const T* x, const T* u, std::size_t n, T* y);
+  // entmax by bisection: p from z = (alpha - 1)(x - max), power = 1 / (alpha - 1).
+  void (*bisect)(const T* z, T power, std::size_t n, T* p);
+  void (*powers)(const T* p, T power, std::size_t n, T* s);                              // p^power, 0 where p is 0
   T (*dot)(const T* a, const T* b, std::size_t n);                                           // lanes16
   void (*weighted_sum)(const T* w, std::size_t terms, const T* rows, std::size_t n, T* y);   // y_i = sum_m w_m rows_mi, chain64
 };

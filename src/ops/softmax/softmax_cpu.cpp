@@ -56,10 +56,42 @@ void weighted_sum(const T* w, std::size_t terms, const T* rows, std::size_t n, T
 }
 
 template <class T>
+void powers_row(const T* p, T power, std::size_t n, T* s) {
+  const Lanes<T> zero = zeros<T>(), by = splat(power), one = splat(T{1});
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    const Lanes<T> v = lanes.load(p + i);
+    lanes.store(s + i, select(v > zero, snap(pow(select(v > zero, v, one), by)), zero));
+  });
+}
+
+template <class T>
+void bisect_row(const T* z, T power, std::size_t n, T* p) {
+  constexpr int kSteps = sizeof(T) == 8 ? 50 : 30;  // the threshold lies in [-1, 0]
+  const Lanes<T> zero = zeros<T>(), by = splat(power), one = splat(T{1});
+  const auto fill = [&](T tau) {
+    const Lanes<T> least = splat(tau);
+    return lanes16<T>(n, [&](std::size_t i, auto lanes) {
+      const Lanes<T> above = snap(lanes.load(z + i) - least), v = select(above > zero, snap(pow(select(above > zero, above, one), by)), zero);
+      lanes.store(p + i, v);
+      return lanes.keep(v);
+    });
+  };
+  T low = -1, high = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    const T tau = (low + high) / 2;
+    (fill(tau) >= 1 ? low : high) = tau;
+  }
+  const Lanes<T> total = splat(fill(low));
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(p + i, snap(lanes.load(p + i) / total)); });
+}
+
+template <class T>
 constexpr SoftmaxKernels<T> kKernels = {
     .softmax_row = softmax_row<T>,
     .backward_row = backward_row<T>,
     .gumbel_row = gumbel_row<T>,
+    .bisect = bisect_row<T>,
+    .powers = powers_row<T>,
     .dot = dot<T>,
     .weighted_sum = weighted_sum<T>,
 };

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/all.h"
 #include "ops/for_rows.h"
 #include "simd/orders.h"
 #include "ops/softmax/softmax.h"
-#include "simd/math64.h"
 
 namespace loom {
 namespace {
@@ -54,22 +54,6 @@ T threshold_of_entmax15(const T* sorted, std::size_t n) {
   return tau;
 }
 
-// p from z = (alpha - 1)(x - max), in f64.
-void bisect(const double* z, double alpha, std::size_t n, double* p) {
-  const double power = 1 / (alpha - 1);
-  const auto fill = [&](double tau) {
-    for (std::size_t i = 0; i < n; ++i) p[i] = z[i] > tau ? snap(pow64(z[i] - tau, power)) : 0.0;
-    return lanes16<double>(n, [&](std::size_t i) { return p[i]; });
-  };
-  double low = -1, high = 0;
-  for (int step = 0; step < 50; ++step) {
-    const double tau = (low + high) / 2;
-    (fill(tau) >= 1 ? low : high) = tau;
-  }
-  const double total = fill(low);
-  for (std::size_t i = 0; i < n; ++i) p[i] = snap(p[i] / total);
-}
-
 template <class T>
 void fill_nan(T* p, std::size_t n) {
   std::fill(p, p + n, std::numeric_limits<T>::quiet_NaN());
@@ -111,27 +95,19 @@ void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, T
   const ArenaScope scope(exec.arena);
   const bool sorts = alpha == 1.5;
   const std::size_t n = x.cols;
+  const Tensor scratch = exec.arena.tensor(x.rows, n, x.element);
   with_element(x.element, [&]<class T>() {
-    T* const scratch = exec.arena.take<T>(sorts ? x.rows * n : 0);
-    double* const wide = exec.arena.take<double>(sorts ? 0 : x.rows * n * 2);
     for_rows(exec, x.rows, n * (sorts ? 8 : 1024), [&](std::size_t r) {
-      T* to = p.row<T>(r);
+      T *const to = p.row<T>(r), *const z = scratch.row<T>(r);
       if (!shifted(x.row<T>(r), static_cast<T>(temperature), static_cast<T>(alpha - 1), n, to)) return fill_nan(to, n);
-      if (sorts) {
-        T* sorted = scratch + r * n;
-        std::copy(to, to + n, sorted);
-        std::sort(sorted, sorted + n, [](T a, T b) { return a > b; });
-        const T tau = threshold_of_entmax15(sorted, n);
-        for (std::size_t i = 0; i < n; ++i) {
-          const T root = to[i] > tau ? snap(to[i] - tau) : T{0};
-          to[i] = snap(root * root);
-        }
-        return;
+      std::copy(to, to + n, z);
+      if (!sorts) return exec.kernels.softmax.of<T>().bisect(z, static_cast<T>(1 / (alpha - 1)), n, to);
+      std::sort(z, z + n, [](T a, T b) { return a > b; });
+      const T tau = threshold_of_entmax15(z, n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const T root = to[i] > tau ? snap(to[i] - tau) : T{0};
+        to[i] = snap(root * root);
       }
-      double *z = wide + 2 * r * n, *probability = z + n;
-      for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<double>(to[i]);
-      bisect(z, alpha, n, probability);
-      for (std::size_t i = 0; i < n; ++i) to[i] = snap(static_cast<T>(probability[i]));
     });
   });
 }
@@ -144,10 +120,10 @@ void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double tem
       const std::size_t n = p.cols;
       const T *probability = p.row<T>(r), *g = dy.row<T>(r);
       T* const s = scratch.row<T>(r);
-      for (std::size_t i = 0; i < n; ++i) {
-        const T v = probability[i];
-        s[i] = !(v > 0) ? T{0} : alpha == 1.5 ? std::sqrt(v) : snap(static_cast<T>(pow64(static_cast<double>(v), 2 - alpha)));
-      }
+      if (alpha == 1.5)
+        for (std::size_t i = 0; i < n; ++i) s[i] = probability[i] > 0 ? std::sqrt(probability[i]) : T{0};
+      else
+        exec.kernels.softmax.of<T>().powers(probability, static_cast<T>(2 - alpha), n, s);
       const T total = lanes16<T>(n, [&](std::size_t i) { return s[i]; });
       const T mean = snap(snap(lanes16<T>(n, [&](std::size_t i) { return s[i] * g[i]; })) / total);
       for (std::size_t i = 0; i < n; ++i) dx.row<T>(r)[i] = snap(snap(s[i] * snap(g[i] - mean)) / static_cast<T>(temperature));

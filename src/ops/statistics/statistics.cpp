@@ -1,30 +1,30 @@
 #include "ops/statistics/statistics.h"
 
-#include <cmath>
-
-#include "simd/orders.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/sums/sums.h"
 
 namespace loom {
 
-TensorStats tensor_statistics(const Exec& exec, ConstTensor x) {
-  TensorStats s;
+TensorStats TensorStats::read(const ConstTensor& figures) {
+  const auto at = [&](std::size_t i) { return read_element(figures, i); };
+  return {at(0), at(1), at(2), at(3), at(4), at(5)};
+}
+
+void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures) {
   const std::size_t n = x.rows * x.cols;
-  if (exec.rehearsal() || n == 0) return s;
+  if (n == 0) return fill_zero(exec, figures);
+  const ArenaScope scope(exec.arena);
+  const std::size_t blocks = (n + kLaneBlock - 1) / kLaneBlock;
   with_element(x.element, [&]<class T>() {
-    const T* v = x.as<T>();
-    const auto at = [&](std::size_t i) { return static_cast<double>(v[i]); };
-    s.total = static_cast<double>(n);
-    s.avg = snap(lanes16<double>(n, at) / s.total);
-    const double variance = lanes16<double>(n, [&](std::size_t i) { return (at(i) - s.avg) * (at(i) - s.avg); }) / s.total;
-    s.std = snap(std::sqrt(variance));
-    s.max = s.min = at(0);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!(s.max >= at(i)) && at(i) == at(i)) s.max = at(i);
-      if (!(s.min <= at(i)) && at(i) == at(i)) s.min = at(i);
-      s.active += std::abs(at(i)) > 1e-6 ? 1 : 0;
-    }
+    const StatisticsKernels<T>& k = exec.kernels.statistics.of<T>();
+    T *const sums = exec.arena.take<T>(2), *const squares = exec.arena.take<T>(1), *const extremes = exec.arena.take<T>(2 * blocks);
+    sum_blocks(exec, n, 2, sums, [&](std::size_t first, std::size_t count, T* lanes) {
+      k.block(x.as<T>() + first, count, lanes, extremes + 2 * (first / kLaneBlock));
+    });
+    if (!exec.rehearsal()) k.mean(sums, n, figures.as<T>());
+    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) { k.spread(x.as<T>() + first, count, figures.as<T>(), lanes); });
+    if (!exec.rehearsal()) k.finish(sums, squares, extremes, blocks, n, figures.as<T>());
   });
-  return s;
 }
 
 }  // namespace loom
