@@ -128,6 +128,14 @@ class Arena {
     LOOM_TRY_VOID(a.notes_.reserve(bytes.notes));
     return a;
   }
+  // Tensors in memory of a device, from `base` on, which the host must not touch; notes in this computer's.
+  static Result<Arena> on_device(std::byte* base, const Mark& bytes) {
+    Arena a;
+    a.tensors_.base = base, a.tensors_.size = bytes.tensors;
+    LOOM_TRY_VOID(a.notes_.reserve(bytes.notes));
+    a.on_device_ = true;
+    return a;
+  }
   static Arena measuring() {
     Arena a;
     a.tensors_.measure(), a.notes_.measure();
@@ -154,6 +162,7 @@ class Arena {
   std::size_t size() const { return tensors_.size + notes_.size; }
   bool holds(const Mark& needed) const { return needed.tensors <= tensors_.size && needed.notes <= notes_.size; }
   bool measures() const { return measures_; }
+  bool is_on_device() const { return on_device_; }
 
  private:
   struct Stack {
@@ -180,7 +189,7 @@ class Arena {
     }
   };
   Stack tensors_, notes_;
-  bool measures_ = false;
+  bool measures_ = false, on_device_ = false;
 };
 
 // Type that the inputs of block-quantised weights are rounded to, in blocks of 32: with int16 only the rounding of the weights shows in an answer;
@@ -195,12 +204,14 @@ struct Exec {
   Activations activations = Activations::int16;
   mutable std::optional<Error> status{};       // first error of this pass
 
-  // Ops take what memory they need and compute nothing.
+  // A pass that plans memory: ops take what they need and compute nothing, and layers may leave out what takes no memory of its own.
   bool rehearsal() const { return arena.measures(); }
-  // pool.run(), unless this is a rehearsal: what ops share out goes through here.
+  // Whether ops touch the values of tensors here: neither in a rehearsal nor where tensors lie on a device.
+  bool computes() const { return !arena.measures() && !arena.is_on_device(); }
+  // pool.run() where ops compute: what they share out goes through here.
   template <class F>
   void run(std::size_t parts, F&& body) const {
-    if (!rehearsal()) pool.run(parts, static_cast<F&&>(body));
+    if (computes()) pool.run(parts, static_cast<F&&>(body));
   }
 };
 

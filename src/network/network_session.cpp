@@ -6,6 +6,7 @@
 
 #include "core/checked.h"
 #include "core/fp_environment.h"
+#include "layers/metacognition/metacognition.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -205,7 +206,7 @@ Result<void> NetworkSession::plan(const Shape& input) {
     return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed", input.text(),
                 static_cast<double>(arena_.peak().bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
   }
-  auto arena = Arena::create(arena_.peak());
+  auto arena = options_.device != nullptr ? options_.device->arena(arena_.peak()) : Arena::create(arena_.peak());
   auto states = allocate_states();
   if (!arena || !states) {
     input_.reset();
@@ -231,6 +232,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   const Exec now = exec();
   if (watch_ != nullptr) watch_->begin(PassKind::Forward, call_.step);
   const ConstView y = run_forward(now, x);
+  hear(metas_);
   has_forward_ = options_.backward && !now.status;
   for (RecurrentState& state : states_) state.continues = state.stateful;
   if (now.status) {

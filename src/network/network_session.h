@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "backend/device.h"
 #include "network/network.h"
 #include "network/pass_watch.h"
 
@@ -29,6 +30,7 @@ struct NetworkSessionOptions {
   const TweenRules* tween = nullptr;    // backward carries gaps
   TargetMap* targets = nullptr;
   bool carries_targets = false;         // backward carries gaps of targets, not gradients: observers see PassKind::Tween
+  Device* device = nullptr;             // where tensors lie and ops run; null: this computer. Outlives the session
 };
 
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as `element`. Networks

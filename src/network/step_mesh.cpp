@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/fp_environment.h"
+#include "layers/metacognition/metacognition.h"
 #include "core/spin_lock.h"
 #include "layers/residual/residual.h"
 #include "ops/all.h"
@@ -400,6 +401,7 @@ void StepMesh::advance(StepState& s) const {
   for (std::size_t i = 0; i < cells_.size(); ++i)
     if (s.wrote_[i]) s.half_[i] ^= 1u, s.present_[i] = 1, s.wrote_[i] = 0;
   s.recurrent_half_ ^= 1u;
+  hear(s.pending_metas_);
   std::swap(s.metas_, s.pending_metas_);
   if (s.port_ == StepState::Port::Pulse) s.port_ = StepState::Port::Absent;
   s.kept_ = s.captured_ || options_.keep_inputs;

@@ -10,7 +10,7 @@ inline constexpr std::size_t kWorthSharing = 32768;  // elements
 // f(begin, end) over parts of [0, n), each item costing about `cost` elements of work.
 template <class F>
 void for_ranges(const Exec& exec, std::size_t n, std::size_t cost, F&& f) {
-  if (exec.rehearsal() || n == 0) return;
+  if (!exec.computes() || n == 0) return;
   if (n * cost < kWorthSharing || exec.pool.threads() == 1) return f(std::size_t{0}, n);
   const std::size_t limit = static_cast<std::size_t>(exec.pool.threads()) * 4;
   const std::size_t parts = n < limit ? n : limit;

@@ -10,6 +10,8 @@
 
 namespace loom {
 
+class Metacognition;
+
 struct MetaState {
   static constexpr std::size_t kHistory = 100, kMaxRules = 64;
 
@@ -20,7 +22,13 @@ struct MetaState {
   Shape input, output;                             // of the observed layer in the last call
   std::uint32_t site = 0;                          // of the layer
   bool planned = false;
+  // Figures of the layer's input and of its observed layer's output in the call at hand, in memory of that many elements, and the layer, whose rules
+  // look at them when the pass has ended (hear()); null: they have.
+  double figures[2][TensorStats::kCount] = {};
+  Element element = Element::f32;
+  const Metacognition* layer = nullptr;
 
+  Tensor figures_of(std::size_t i) { return {figures[i], 1, TensorStats::kCount, element}; }
   std::size_t remembered() const { return calls < kHistory ? static_cast<std::size_t>(calls) : kHistory; }
   // The entry `back` calls ago; 0 is the last one. back < remembered().
   const TensorStats& before(std::size_t back) const { return history[static_cast<std::size_t>((calls - 1 - back) % kHistory)]; }

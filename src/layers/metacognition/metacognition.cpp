@@ -1,6 +1,7 @@
 #include "layers/metacognition/metacognition.h"
 
 #include <cmath>
+#include <utility>
 
 #include "ops/elementwise/elementwise.h"
 
@@ -118,8 +119,8 @@ ConstView Metacognition::source(const Exec& exec, const MetaState* state, const 
   newest.cols = kFigures;
   copy(exec, now, newest);
   if (config_.source != Source::History || state == nullptr) return to;
-  for (std::size_t back = 1; back < state->remembered(); ++back) {
-    const TensorStats& s = state->before(back);
+  for (std::size_t back = 1; back < MetaState::kHistory && back <= state->remembered(); ++back) {
+    const TensorStats& s = state->before(back - 1);
     const double figures[kFigures] = {s.avg, s.std, s.max, s.min, s.active, s.total};
     for (std::size_t i = 0; i < kFigures; ++i) fill(exec, entry(last - back * kFigures + i), figures[i]);
   }
@@ -127,7 +128,8 @@ ConstView Metacognition::source(const Exec& exec, const MetaState* state, const 
 }
 
 // The history takes this call first, so that entry -1 is now.
-void Metacognition::remember(MetaState& state, const TensorStats& before, const TensorStats& after) const {
+void Metacognition::remember(MetaState& state) const {
+  const TensorStats before = TensorStats::read(state.figures_of(0)), after = TensorStats::read(state.figures_of(1));
   state.history[static_cast<std::size_t>(state.calls++ % MetaState::kHistory)] = after;
   for (std::size_t i = 0; i < config_.rules.size(); ++i) {
     const MetaRule& rule = config_.rules[i];
@@ -138,6 +140,11 @@ void Metacognition::remember(MetaState& state, const TensorStats& before, const 
   }
 }
 
+void hear(std::span<MetaState> states) {
+  for (MetaState& state : states)
+    if (const Metacognition* layer = std::exchange(state.layer, nullptr)) layer->remember(state);
+}
+
 void Metacognition::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena(), run.keeps());
   // An effect must not write where it reads what was said.
@@ -146,15 +153,15 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
   observed_->common.is_disabled ? copy(run, x, y0) : run_forward(*observed_, run, x, y0);
   if (run.exec.status) return;
   MetaState* const state = slot_ < run.states.metas.size() ? &run.states.metas[slot_] : nullptr;
-  const Tensor now = run.tensor(1, kFigures, y.element), before = run.tensor(1, kFigures, y.element);
-  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) tensor_statistics(run, y0, now);
-  if (state != nullptr) {
-    tensor_statistics(run, x, before);
-    if (!run.rehearsal()) {
-      remember(*state, TensorStats::read(before), TensorStats::read(now));
-      state->input = x.shape, state->output = y.shape;
-    }
+  Tensor now = run.tensor(1, kFigures, y.element);
+  if (state != nullptr && run.rehearsal()) {
+    tensor_statistics(run, x, now);
+  } else if (state != nullptr) {
+    state->layer = this, state->element = y.element, state->input = x.shape, state->output = y.shape;
+    tensor_statistics(run, x, state->figures_of(0));
+    now = state->figures_of(1);
   }
+  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) tensor_statistics(run, y0, now);
   if (!has_effect()) return;
   const ConstView said = source(run, state, now, x, y0);
   ConstView m = said;

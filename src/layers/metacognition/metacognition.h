@@ -53,6 +53,8 @@ class Metacognition final : public Layer {
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
 
+  // The figures of the last call join the history, and the rules look at them.
+  void remember(MetaState& state) const;
   std::span<const MetaRule> rules() const { return config_.rules; }
   std::size_t slot() const { return slot_; }
   Layer& observed() const { return *observed_; }
@@ -69,11 +71,13 @@ class Metacognition final : public Layer {
   ConstTensor by_group(const ConstView& m) const;
   ConstView source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x, const ConstView& y) const;
   void observed_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
-  void remember(MetaState& state, const TensorStats& before, const TensorStats& after) const;
 
   MetacognitionConfig config_;
   LayerPtr observed_, network_;
   std::size_t slot_ = 0;
 };
+
+// Lets the rules of all layers look at what the pass that has just ended left.
+void hear(std::span<MetaState> states);
 
 }  // namespace loom

@@ -92,7 +92,7 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
   const ArenaScope scope(exec.arena);
   const std::size_t scratch = attention_scratch_floats(dim, last);
   float* const memory = exec.arena.take<float>(scratch * static_cast<std::size_t>(exec.pool.threads()));
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   const auto append_head = [&](std::size_t h) {
     for (std::size_t s = 0; s < runs.size(); ++s)
       for (std::size_t i = 0; i < runs[s].count; ++i)

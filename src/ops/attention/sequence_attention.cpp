@@ -66,7 +66,7 @@ struct Sequences {
   // f(part, worker): on this thread where that is sooner than waking the others.
   template <class F>
   void run(std::size_t parts, F&& f) const {
-    if (exec.rehearsal()) return;
+    if (!exec.computes()) return;
     if (samples * config.heads * steps * keys * dim() < 4 * kWorthSharing)
       for (std::size_t i = 0; i < parts; ++i) f(i, 0);
     else

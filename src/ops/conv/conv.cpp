@@ -18,7 +18,7 @@ constexpr std::size_t kChunkRows = 256;       // rows of g that stay in the firs
 // f(begin, end, worker) over parts of [0, n), as for_ranges.
 template <class F>
 void for_ranges_by_worker(const Exec& exec, std::size_t n, std::size_t cost, F&& f) {
-  if (exec.rehearsal() || n == 0) return;
+  if (!exec.computes() || n == 0) return;
   if (n * cost < kWorthSharing || exec.pool.threads() == 1) return f(std::size_t{0}, n, 0);
   const std::size_t parts = std::min<std::size_t>(n, static_cast<std::size_t>(exec.pool.threads()) * 4);
   exec.pool.run(parts, [&](std::size_t part, int worker) { f(part * n / parts, (part + 1) * n / parts, worker); });

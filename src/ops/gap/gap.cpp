@@ -57,7 +57,7 @@ void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
   with_element(x.element, [&]<class T>() {
     T* const squares = exec.arena.take<T>(1);
     sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) { kernels<T>(exec).squares(x.as<T>() + first, count, lanes); });
-    if (!exec.rehearsal()) kernels<T>(exec).width(squares, n, static_cast<T>(step), width.as<T>());
+    if (exec.computes()) kernels<T>(exec).width(squares, n, static_cast<T>(step), width.as<T>());
   });
 }
 
@@ -151,7 +151,7 @@ void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y
 }
 
 void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean) {
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   with_element(p.element, [&]<class T>() { kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>()); });
 }
 
@@ -164,7 +164,7 @@ void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim,
     sum_blocks(exec, n, kSums, sums, [&](std::size_t first, std::size_t count, T* lanes) {
       kernels<T>(exec).agreement(a.as<T>() + first, e.as<T>() + first, count, static_cast<T>(aim.factor), static_cast<T>(aim.limit), lanes);
     });
-    if (!exec.rehearsal()) kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>());
+    if (exec.computes()) kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>());
   });
 }
 

@@ -11,7 +11,7 @@ namespace loom {
 
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y, OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
-  for (std::size_t r = 0; r < ids.size() && !exec.rehearsal(); ++r)
+  for (std::size_t r = 0; r < ids.size() && exec.computes(); ++r)
     if ((ids[r] < 0 && out == OutOfTable::Error) || (ids[r] >= 0 && static_cast<std::size_t>(ids[r]) >= table.rows())) {
       if (!exec.status)
         exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
@@ -47,7 +47,7 @@ void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
 }
 
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids) {
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   with_element(x.element, [&]<class T>() {
     for (std::size_t r = 0; r < ids.size(); ++r) {
       const auto v = static_cast<double>(x.as<T>()[r]);

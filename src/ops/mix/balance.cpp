@@ -19,7 +19,7 @@ Tensor whole_weights(const Exec& exec, const GateRule& rule, ConstTensor z) {
 // f_i of every branch, [1, n].
 Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
   const Tensor shares = exec.arena.tensor(1, z.cols, z.element);
-  if (exec.rehearsal()) return shares;
+  if (!exec.computes()) return shares;
   with_element(z.element, [&]<class T>() { exec.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
   return shares;
 }
@@ -29,7 +29,7 @@ Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
 void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor sum) {
   const ArenaScope scope(exec.arena);
   const ConstTensor shares = top_shares(exec, rule, z), p = whole_weights(exec, rule, z);
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   with_element(z.element, [&]<class T>() {
     const T factor = static_cast<T>(weight * static_cast<double>(z.cols));
     exec.kernels.mix.of<T>().balance(shares.as<T>(), p.as<T>(), p.rows, p.cols, factor, sum.as<T>());

@@ -35,7 +35,7 @@ constexpr float power_of_two(int e) { return std::bit_cast<float>(static_cast<st
 
 template <class Codec>
 void round_fp8(const Exec& exec, Tensor x) {
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   const std::uint32_t bits = largest_bits(exec, x), limit = std::bit_cast<std::uint32_t>(Codec::decode(Codec::kMax));
   if (bits == 0 || bits >= 0x7f800000u) return;
   // The largest power of two that leaves the largest magnitude within the type; magnitudes are at least 2^-51, so it is finite.

@@ -21,9 +21,9 @@ void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures) {
     sum_blocks(exec, n, 2, sums, [&](std::size_t first, std::size_t count, T* lanes) {
       k.block(x.as<T>() + first, count, lanes, extremes + 2 * (first / kLaneBlock));
     });
-    if (!exec.rehearsal()) k.mean(sums, n, figures.as<T>());
+    if (exec.computes()) k.mean(sums, n, figures.as<T>());
     sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) { k.spread(x.as<T>() + first, count, figures.as<T>(), lanes); });
-    if (!exec.rehearsal()) k.finish(sums, squares, extremes, blocks, n, figures.as<T>());
+    if (exec.computes()) k.finish(sums, squares, extremes, blocks, n, figures.as<T>());
   });
 }
 

@@ -23,7 +23,7 @@ void sum_blocks(const Exec& exec, std::size_t n, std::size_t sums, T* to, F&& bl
   for_ranges(exec, blocks, kLaneBlock, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b) block(b * kLaneBlock, n - b * kLaneBlock < kLaneBlock ? n - b * kLaneBlock : kLaneBlock, lanes + b * width);
   });
-  if (!exec.rehearsal()) exec.kernels.sums.template of<T>().fold_blocks(lanes, blocks, sums, to);
+  if (exec.computes()) exec.kernels.sums.template of<T>().fold_blocks(lanes, blocks, sums, to);
 }
 
 }  // namespace loom

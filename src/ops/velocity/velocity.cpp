@@ -17,7 +17,7 @@ void each_moved(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor factor, Tensor rate) {
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   with_element(rate.element, [&]<class T>() {
     exec.kernels.velocity.of<T>().rate(static_cast<T>(base), figures.as<T>(), factor.as<T>(), rate.as<T>());
   });
@@ -25,7 +25,7 @@ void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor f
 
 void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum, Tensor moved) {
   each_moved(exec, sum, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.products(rate.as<T>(), g.as<T>() + at, n, sum.as<T>() + at); });
-  if (exec.rehearsal()) return;
+  if (!exec.computes()) return;
   with_element(sum.element, [&]<class T>() { exec.kernels.velocity.of<T>().take_part(rate.as<T>(), moved.as<T>()); });
 }
 

@@ -1,0 +1,39 @@
+#pragma once
+// A device that computes nothing and whose memory faults when the host touches it: a pass that runs on it never asks for a value.
+
+#include <sys/mman.h>
+
+#include <vector>
+
+#include "backend/device.h"
+
+namespace loom::test {
+
+class NullDevice final : public Device {
+ public:
+  NullDevice() = default;
+  NullDevice(const NullDevice&) = delete;
+  NullDevice& operator=(const NullDevice&) = delete;
+  ~NullDevice() override {
+    for (const auto& [base, bytes] : ranges_) munmap(base, bytes);
+  }
+
+  // Addresses of `bytes` bytes, none of which may be read or written.
+  std::byte* reserve(std::size_t bytes) {
+    bytes = bytes == 0 ? 1 : bytes;
+    void* const base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return nullptr;
+    ranges_.push_back({base, bytes});
+    return static_cast<std::byte*>(base);
+  }
+  Result<Arena> arena(const Arena::Mark& bytes) override {
+    std::byte* const base = reserve(bytes.tensors);
+    if (base == nullptr) return fail(Code::OutOfMemory, "no addresses for {} bytes", bytes.tensors);
+    return Arena::on_device(base, bytes);
+  }
+
+ private:
+  std::vector<std::pair<void*, std::size_t>> ranges_;
+};
+
+}  // namespace loom::test
