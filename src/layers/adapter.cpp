@@ -174,7 +174,7 @@ void adapt_rows_backward(const Run& run, const Weight& table, std::span<const st
   each_enabled(table, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
     const Tensor da = gradient_of(run, adapter.a, rank, dy.cols, dy.element);
-    void* const db = run.gradients->of(adapter.b);
+    void* const db = run.gradients->of(run, adapter.b);
     with_element(dy.element, [&]<class T>() {
       if (da.data != nullptr) {
         const Tensor h = rows_of_b<T>(run, adapter, ids, adapter.scale * factor);

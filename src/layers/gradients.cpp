@@ -1,17 +1,18 @@
 #include "layers/gradients.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "core/checked.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace loom {
 
-Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Element element) {
-  return create_shared(elements, std::vector<std::size_t>(elements.size()), element);
+Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Element element, Device* device) {
+  return create_shared(elements, std::vector<std::size_t>(elements.size()), element, device);
 }
 
-Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element) {
+Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element, Device* device) {
   Gradients g;
   g.element_ = element;
   std::size_t bytes = 0, most = 0;
@@ -24,16 +25,22 @@ Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements
     LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
     most = std::max(most, bytes);
   }
-  LOOM_TRY(g.memory_, Buffer::create(most));
+  LOOM_TRY(g.memory_, Memory::create(device, most));
   for (std::size_t i = 0; i < offsets.size(); ++i) g.slots_[i].data = g.memory_.data() + offsets[i];
   return g;
+}
+
+void* Gradients::of(const Exec& exec, const Weight& weight) const {
+  const Target to = target(exec, weight);
+  if (to.fresh) fill_zero(exec, {to.data, 1, weight.elements(), element_});
+  return to.data;
 }
 
 void* Gradients::of(const Weight& weight) const {
   if (slots_.empty() || weight.is_frozen()) return nullptr;
   Slot& slot = slots_[weight.slot()];
-  if (slot.fresh && slot.bytes != 0) std::memset(slot.data, 0, slot.bytes);
-  slot.fresh = false;
+  if (std::exchange(slot.fresh, false) && slot.bytes != 0)
+    memory_.write(static_cast<std::size_t>(static_cast<std::byte*>(slot.data) - memory_.data()), std::vector<std::byte>(slot.bytes));
   return slot.data;
 }
 
@@ -53,13 +60,17 @@ void Gradients::clear(const Weight& weight) {
   if (!slots_.empty()) slots_[weight.slot()].fresh = true;
 }
 
-void* Statistics::put(const Weight& weight) {
-  for (Entry& e : entries_)
-    if (e.weight == &weight) {
-      e.written = true;
-      return e.memory.data();
-    }
-  return entries_.emplace_back(Entry{&weight, std::vector<double>(weight.elements()), true}).memory.data();
+void* Statistics::put(const Exec& exec, const Weight& weight, Element element) {
+  const std::size_t bytes = weight.elements() * bytes_of(element);
+  auto found = std::ranges::find_if(entries_, [&](const Entry& e) { return e.weight == &weight; });
+  if (found == entries_.end()) found = entries_.insert(found, Entry{&weight, {}, false});
+  if (found->memory.size() != bytes) {
+    auto made = Memory::create(device_, bytes);
+    if (!made) return exec.status = std::move(made).error(), nullptr;
+    found->memory = *std::move(made);
+  }
+  found->written = true;
+  return found->memory.data();
 }
 
 const void* Statistics::latest(const Weight& weight) const {
@@ -68,8 +79,13 @@ const void* Statistics::latest(const Weight& weight) const {
 }
 
 void Statistics::visit(const std::function<void(const Weight&, const void*)>& visit) const {
-  for (const Entry& e : entries_)
-    if (e.written) visit(*e.weight, e.memory.data());
+  std::vector<std::byte> values;
+  for (const Entry& e : entries_) {
+    if (!e.written) continue;
+    values.resize(e.memory.size());
+    e.memory.read(0, values);
+    visit(*e.weight, values.data());
+  }
 }
 
 void Statistics::clear() {

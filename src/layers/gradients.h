@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "backend/exec.h"
+#include "backend/device.h"
 #include "layers/weight.h"
 
 namespace loom {
@@ -13,10 +13,13 @@ namespace loom {
 // Gradients of all weights of a network, by slot; shapes are the weights'.
 class Gradients {
  public:
-  static Result<Gradients> create(std::span<const std::size_t> elements, Element element);
+  static Result<Gradients> create(std::span<const std::size_t> elements, Element element, Device* device = nullptr);
   // Groups share memory: all begin at the same place, so a hook must consume and clear a layer's gradients right after its backward pass.
-  static Result<Gradients> create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element);
-  // Null when the gradient of this weight is not wanted.
+  static Result<Gradients> create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element,
+                                         Device* device = nullptr);
+  // Inside a pass: where the gradient of this weight is added up, zeros at first. Null when it is not wanted.
+  void* of(const Exec& exec, const Weight& weight) const;
+  // Between passes: the same.
   void* of(const Weight& weight) const;
   // For one product that covers the whole gradient: where it goes, and whether the first since clear() may store instead of adding.
   struct Target {
@@ -37,7 +40,7 @@ class Gradients {
     std::size_t bytes;
     bool fresh;  // stands for zeros that have not been written yet
   };
-  Buffer memory_;
+  mutable Memory memory_;
   mutable std::vector<Slot> slots_;
   Element element_ = Element::f32;
 };
@@ -46,20 +49,22 @@ class Gradients {
 // for the session to hand them over afterwards.
 class Statistics {
  public:
-  // Where the new values of this weight go.
-  void* put(const Weight& weight);
+  explicit Statistics(Device* device = nullptr) : device_(device) {}
+  // Where the new values of this weight go, of the element type; null where memory lacks, with the error in exec.status.
+  void* put(const Exec& exec, const Weight& weight, Element element);
   // The values put for `weight` since the last clear(); a layer that runs twice in a step goes on from its own. Null: none.
   const void* latest(const Weight& weight) const;
-  // visit(weight, values) of those that were put since the last clear().
+  // visit(weight, values) of those that were put since the last clear(), after the pass.
   void visit(const std::function<void(const Weight&, const void*)>& visit) const;
   void clear();
 
  private:
   struct Entry {
     const Weight* weight;
-    std::vector<double> memory;  // room for either element type
+    Memory memory;
     bool written;
   };
+  Device* device_;
   std::vector<Entry> entries_;  // kept from step to step
 };
 

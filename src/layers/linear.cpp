@@ -47,7 +47,7 @@ void add_products(const Run& run, ConstTensor x, const Weight& weight, const Wei
   if (const auto [dw, fresh] = run.gradients->target(run, weight); dw != nullptr)
     gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, fresh ? Into::Store : Into::Add, block);
   if (bias.declared())
-    if (void* db = run.gradients->of(bias)) add_column_sums(run, dy, block, db);
+    if (void* db = run.gradients->of(run, bias)) add_column_sums(run, dy, block, db);
 }
 
 void take_back(const Exec& exec, const Weight& weight, ConstTensor dy, Tensor dx, bool add_to_dx) {

@@ -166,7 +166,7 @@ struct Run : Call {
   }
   ConstView saved() const { return tape->pop(); }
   // Null when the gradient of this weight is not wanted.
-  void* gradient(const Weight& weight) const { return gradients == nullptr ? nullptr : gradients->of(weight); }
+  void* gradient(const Weight& weight) const { return gradients == nullptr ? nullptr : gradients->of(exec, weight); }
   // Position of the random streams of this call at the first element of x.
   std::size_t first_element(const Shape& x) const { return x.rank() == 0 ? 0 : first_sample * (x.elements() / x[0]); }
 

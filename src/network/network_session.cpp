@@ -59,9 +59,9 @@ Result<void> NetworkSession::adopt() {
         groups.push_back(groups.empty() ? 0 : groups.back() + (&layer != last));
         last = &layer;
       });
-      LOOM_TRY(gradients_, Gradients::create_shared(sizes, groups, element()));
+      LOOM_TRY(gradients_, Gradients::create_shared(sizes, groups, element(), options_.device));
     } else {
-      LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+      LOOM_TRY(gradients_, Gradients::create(sizes, element(), options_.device));
     }
     LOOM_TRY_VOID(cut_segments());
     call_.tape = &tape_;
@@ -69,6 +69,7 @@ Result<void> NetworkSession::adopt() {
     call_.gradients = &gradients_;
   }
   look(watch_);
+  statistics_ = Statistics(options_.device);
   call_.statistics = &statistics_;
   cells_.assign(network.num_cell_sources(), {}), d_cells_.assign(network.num_cell_sources(), {});
   call_.cells = {cells_, d_cells_};
@@ -264,7 +265,7 @@ Result<void> NetworkSession::allocate_states() {
     RecurrentState& state = states_[slot];
     if (!state.planned || state.h != nullptr) continue;
     const std::size_t bytes = round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment);
-    LOOM_TRY(state_memory_[slot], Buffer::create(state.has_cell ? 2 * bytes : bytes));
+    LOOM_TRY(state_memory_[slot], Memory::create(options_.device, state.has_cell ? 2 * bytes : bytes));
     state.h = state_memory_[slot].data();
     state.c = state.has_cell ? state_memory_[slot].data() + bytes : nullptr;
   }
@@ -286,9 +287,11 @@ Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, co
     if (given != nullptr && (!(given->shape == state.shape) || given->element != element()))
       return fail(Code::ShapeMismatch, "a state of shape {}, the layer's is {}", given->shape.text(), state.shape.text());
   const std::size_t bytes = state.shape.elements() * bytes_of(element());
-  std::memcpy(state.h, h.data, bytes);
-  if (c != nullptr) std::memcpy(state.c, c->data, bytes);
-  if (c == nullptr && state.has_cell) std::memset(state.c, 0, bytes);
+  Memory& memory = state_memory_[recurrent_slots_[index]];
+  const auto bytes_at = [bytes](const void* data) { return std::span(static_cast<const std::byte*>(data), bytes); };
+  const std::vector<std::byte> zeros(bytes);
+  memory.write(0, bytes_at(h.data));
+  if (state.has_cell) memory.write(static_cast<std::size_t>(static_cast<std::byte*>(state.c) - memory.data()), bytes_at(c != nullptr ? c->data : zeros.data()));
   state.continues = true;
   return {};
 }
@@ -300,7 +303,7 @@ void NetworkSession::carry_states() {
 void NetworkSession::reset() {
   for (const std::size_t slot : recurrent_slots_) {
     states_[slot].continues = false;
-    if (Buffer& memory = state_memory_[slot]; memory.size() != 0) std::memset(memory.data(), 0, memory.size());
+    state_memory_[slot].clear();
   }
   for (MetaState& meta : metas_) {
     MetaState fresh;

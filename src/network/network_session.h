@@ -148,7 +148,7 @@ class NetworkSession {
   LayerWatch *own_ = nullptr, *other_ = nullptr;  // that look on now
   BothWatches both_;
   std::vector<RecurrentState> states_;         // by slot
-  std::vector<Buffer> state_memory_;           // by slot: h, then c
+  std::vector<Memory> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;
   std::vector<MetaState> metas_;               // by slot
   double gate_loss_ = 0;  // memory of one element

@@ -27,10 +27,17 @@ class NullDevice final : public Device {
     return static_cast<std::byte*>(base);
   }
   Result<Arena> arena(const Arena::Mark& bytes) override {
-    std::byte* const base = reserve(bytes.tensors);
-    if (base == nullptr) return fail(Code::OutOfMemory, "no addresses for {} bytes", bytes.tensors);
+    LOOM_TRY(std::byte* const base, allocate(bytes.tensors));
     return Arena::on_device(base, bytes);
   }
+  Result<std::byte*> allocate(std::size_t bytes) override {
+    if (std::byte* const base = reserve(bytes); base != nullptr) return base;
+    return fail(Code::OutOfMemory, "no addresses for {} bytes", bytes);
+  }
+  void free(std::byte* /*memory*/, std::size_t /*bytes*/) override {}
+  // Nothing is computed, so all there is to read is zeros.
+  void read(const std::byte* /*from*/, std::span<std::byte> to) override { std::ranges::fill(to, std::byte{}); }
+  void write(std::byte* /*to*/, std::span<const std::byte> /*from*/) override {}
 
  private:
   std::vector<std::pair<void*, std::size_t>> ranges_;

@@ -49,7 +49,7 @@ void BatchNorm::forward(const Run& run, const ConstView& x, const View& y) const
         const double m = config_.momentum, unbiased = n > 1 ? n / (n - 1) : 1;
         const auto move = [&](const Weight& running, const void* before, const void* measured, double share) {
           const void* const latest = run.statistics->latest(running);
-          blend(run, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element, run.statistics->put(running));
+          blend(run, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element, run.statistics->put(run, running, x.element));
         };
         move(running_mean_, running_mean, mean.data, m);
         move(running_var_, running_var, variance.data, m * unbiased);

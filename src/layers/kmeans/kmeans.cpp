@@ -75,7 +75,7 @@ void Kmeans::backward(const Run& run, const ConstView& dy, const View& dx) const
     const T* centers = adapted_values<T>(run, centers_);
     if (gives_features()) gemm(run, Operand::of(g), {centers, 1, config_.input_height}, config_.input_height, u);
     softmax_backward(run, a, gives_features() ? ConstView(u) : g, 1, {&row, 1}, u);
-    if (void* dc = run.gradients == nullptr ? nullptr : run.gradients->of(centers_))
+    if (void* dc = run.gradients == nullptr ? nullptr : run.gradients->of(run, centers_))
       kmeans_center_gradient(run, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(),
                              rows_of_block(x.shape), dc);
     if (run.gradients != nullptr && is_adapted(centers_)) {

@@ -57,7 +57,7 @@ void PositionEmbedding::backward(const Run& run, const ConstView& dy, const View
     });
     adapt_rows_backward(run, table_, ids, 1, dy, 16 * length);
   }
-  void* const dtable = run.gradients->of(table_);
+  void* const dtable = run.gradients->of(run, table_);
   if (dtable == nullptr) return;
   // A sample is one row of T * E columns, which are the table's first T rows.
   const std::size_t samples = dy.shape.rank() == 3 ? dy.shape[0] : 1;
