@@ -204,10 +204,12 @@ TEST(Links, V_22_feed_takes_the_targets_output) {
 }
 
 // Every way in which a cell holds a link: with an operation of its own and without, named, switched off.
-const std::string kLinked = grid({cell(0, kDense), cell(1, link_to(0, R"(,"link_mode":"feed","link_merge":"add","name":"fed","learning_rate_scale":0.5,)" + kDense.substr(1, kDense.size() - 2))),
-                                  cell(2, link_to(1, R"(,"link_mode":"feed","name":"passed","is_disabled":true)")), cell(3, link_to(0, "," + kDense.substr(1, kDense.size() - 2))),
-                                  cell(4, link_to(1, R"(,"link_mode":"share","trainable":false)")), cell(5, kDense)},
-                                 6);
+const std::string kOwn = "," + kDense.substr(1, kDense.size() - 2);
+const std::string kLinked =
+    grid({cell(0, kDense), cell(1, link_to(0, R"(,"link_mode":"feed","link_merge":"add","name":"fed","learning_rate_scale":0.5)" + kOwn)),
+          cell(2, link_to(1, R"(,"link_mode":"feed","name":"passed","is_disabled":true)")), cell(3, link_to(0, kOwn)),
+          cell(4, link_to(1, R"(,"link_mode":"share","trainable":false)")), cell(5, kDense)},
+         6);
 
 TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
   Network network = read(kLinked);
@@ -228,7 +230,9 @@ TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
   EXPECT_EQ(run(copy, shape, x), run(network, shape, x));
   ASSERT_TRUE(network.morph("layers.1", DType::int8));
   EXPECT_EQ(network_to_json(network)["layers"][1]["dtype"], "int8");
-  network.visit_weights([](const std::string& path, const Weight& w, const Layer&) { EXPECT_EQ(w.dtype() == DType::int8, path.starts_with("layers.1.")) << path; });
+  network.visit_weights([](const std::string& path, const Weight& w, const Layer&) {
+    EXPECT_EQ(w.dtype() == DType::int8, path.starts_with("layers.1.")) << path;
+  });
   ASSERT_TRUE(copy.morph_all(DType::float32));
   for (const Json& layer : network_to_json(copy)["layers"]) EXPECT_EQ(layer["dtype"], "float32") << dump_json(layer);
 }

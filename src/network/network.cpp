@@ -146,9 +146,10 @@ Result<void> morph_layer(const std::string& path, Layer& layer, DType dtype) {
 
 Result<void> Network::morph_all(DType dtype) {
   std::vector<LayerAt> layers;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    for (Layer* layer : {cells_[i].link ? cells_[i].front() : nullptr, cells_[i].layer.get()})
-      if (layer != nullptr) layers.push_back({path(i), layer});
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (cells_[i].link) layers.push_back({path(i), cells_[i].front()});
+    if (cells_[i].layer) layers.push_back({path(i), cells_[i].layer.get()});
+  }
   return morph_layers(layers, dtype);
 }
 

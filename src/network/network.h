@@ -23,7 +23,7 @@ struct Address {
 // A remote link of a cell (engine 1.3): what the cell reads of another one, or whose operation it runs.
 struct Link {
   static constexpr std::size_t kNone = ~std::size_t{0};
-  Share share;              // the link's keys; runs where the link shares, and stands for the cell in hooks
+  Share share;               // the link's keys; runs where the link shares, and stands for the cell in hooks
   std::size_t slot = kNone;  // of Call::cells: the output that feeds the cell, given at prepare()
   bool feeds() const { return share.mode() == Share::Mode::Feed; }
 };

@@ -218,8 +218,9 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
 
 // A cell goes off and on with its link, and away and back.
 TEST(Mutation, E_22_E_26_a_linked_cell_is_switched_and_pruned_as_one) {
-  const auto linked = [](const char* mode, int to) { return dense(4, 4, fmt::format(R"("is_remote_link":true,"target_x":{},"link_mode":"{}")", to, mode)); };
-  const std::vector<std::string> cells = {dense(4, 4), linked("feed", 0), linked("auto", 0), R"({"is_remote_link":true,"target_x":1,"link_mode":"feed"})", dense(4, 2)};
+  const auto linked = [](const char* mode) { return dense(4, 4, fmt::format(R"("is_remote_link":true,"target_x":0,"link_mode":"{}")", mode)); };
+  const std::vector<std::string> cells = {dense(4, 4), linked("feed"), linked("auto"), R"({"is_remote_link":true,"target_x":1,"link_mode":"feed"})",
+                                          dense(4, 2)};
   Network n = read(row_of(cells));
   const auto before = bytes(n);
   const MutationConfig all = only(&MutationConfig::layer_toggle_rate);

@@ -27,7 +27,8 @@ Genes::Genes(const Network& network) {
     if (network.cell(i).is_empty()) continue;
     Layer& layer = *network.cell(i).front();
     layer.visit_children([&](const std::string&, Layer&) { usable = false; });
-    usable = usable && network.cell(i).link == nullptr && layer_as<Lora>(layer) == nullptr && layer_as<Metacognition>(layer) == nullptr && layer.tied_to() == nullptr;
+    usable = usable && network.cell(i).link == nullptr && layer_as<Lora>(layer) == nullptr && layer_as<Metacognition>(layer) == nullptr &&
+             layer.tied_to() == nullptr;
     if (!usable) break;
     std::string path = Network::path(i);
     const std::uint32_t site = random_site(path);

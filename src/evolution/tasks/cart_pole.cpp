@@ -130,8 +130,11 @@ std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config) { return std:
 
 double multiply_adds(const Network& network, const Shape& input) {
   double sum = 0;
-  for (std::size_t i = 0; i < network.num_cells(); ++i)
-    if (network.cell(i).runs() && network.cell(i).operation() != nullptr) sum += multiply_adds(network, *network.cell(i).operation(), i == 0 ? input : network.shape_after(i - 1));
+  for (std::size_t i = 0; i < network.num_cells(); ++i) {
+    const Cell& cell = network.cell(i);
+    if (!cell.runs() || cell.operation() == nullptr) continue;
+    sum += multiply_adds(network, *cell.operation(), i == 0 ? input : network.shape_after(i - 1));
+  }
   return sum;
 }
 

@@ -201,7 +201,7 @@ TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
   EXPECT_EQ(moved, 1u);
 }
 
-// What an auto link fed in the step mesh does not count among the consumers of a sweep.
+// An auto link feeds in the step mesh alone: in a sweep it is no consumer of its target's output.
 TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
   const auto linked = [](const char* mode) {
     return fmt::format(R"({{"is_remote_link":true,"target_l":0,"link_mode":"{}","link_merge":"add",{})", mode, dense(3, 3, "tanh").substr(1));
