@@ -473,10 +473,10 @@ TEST(Trainer, T_06_frozen_layers_keep_their_weights_and_rates_are_scaled) {
 
 // The keys of a cell are those of the operation that the link feeds, not of both.
 TEST(Trainer, T_06_a_fed_cell_scales_its_rate_once) {
-  const Json fed{{"is_remote_link", true}, {"link_mode", "feed"}, {"target_l", 0}};
+  const Json none = Json::object(), fed{{"is_remote_link", true}, {"link_mode", "feed"}, {"target_l", 0}};
   Json scaled = fed;
   scaled["learning_rate_scale"] = 0.5;
-  Bench start({}, {}, fed), plain({}, {}, fed), slow({}, {}, scaled);
+  Bench start(none, {}, fed), plain(none, {}, fed), slow(none, {}, scaled);
   for (Bench* b : {&plain, &slow}) ASSERT_TRUE(b->trainer->step(b->batch()));
   const std::vector<float> at = start.values("layers.1.weight"), moved = plain.values("layers.1.weight"), half = slow.values("layers.1.weight");
   ASSERT_EQ(at.size(), 10u);
