@@ -10,7 +10,6 @@
 #include "core/file.h"
 #include "core/markup.h"
 #include "io/network_file.h"
-#include "layers/link/link.h"
 
 namespace loom::cli {
 namespace {
@@ -38,7 +37,7 @@ std::string count_text(std::size_t n) {
 struct Node {
   std::string label, note, dtype;
   bool disabled = false;
-  const Link* link = nullptr;
+  const Share* link = nullptr;
   std::vector<Node> children;
 
   double height() const {
@@ -49,17 +48,17 @@ struct Node {
   }
 };
 
-Node node_of(Layer& layer, const std::string& role) {
-  const Link* const link = layer_as<Link>(layer);
-  const Layer& shown = link != nullptr && link->own() != nullptr ? *link->own() : layer;
-  Node node{role + std::string(shown.kind()), {}, {}, layer.common.is_disabled, link, {}};
+// `link`: of the cell that the layer stands in.
+Node node_of(Layer& layer, const std::string& role, const Share* link = nullptr) {
+  if (link == nullptr) link = layer_as<Share>(layer);
+  Node node{role + std::string(layer.kind()), {}, {}, layer.common.is_disabled, link, {}};
   const Json settings = layer_to_json(layer);
   if (const Json* mode = find(settings, "combine_mode")) node.label += " " + *as_string(*mode);
   if (find(settings, "residual") != nullptr) node.label += " + input";
   if (!layer.common.name.empty()) node.label += " \"" + layer.common.name + "\"";
   if (node.link != nullptr) {
     const auto& a = node.link->address();
-    node.note = fmt::format("{} ({}, {}, {}, {})", node.link->feeds() ? "fed by" : "shares", a[0], a[1], a[2], a[3]);
+    node.note = fmt::format("{} ({}, {}, {}, {})", node.link->mode() == Share::Mode::Feed ? "fed by" : "shares", a[0], a[1], a[2], a[3]);
     return node;
   }
   std::size_t weights = 0;
@@ -121,7 +120,7 @@ class Picture {
   double bottom() const { return bottom_; }
   double right() const { return right_; }
   struct LinkEnd {
-    const Link* link;
+    const Share* link;
     double x, y;
   };
   const std::vector<LinkEnd>& links() const { return links_; }
@@ -147,6 +146,11 @@ std::string network_svg(const Network& network) {
   };
   std::vector<Place> places(network.num_cells());
   std::map<std::string, const char*> used;
+  network.each_layer([&](std::size_t, const std::string&, Layer& layer) {
+    layer.visit_all_weights([&](Weight& w) {
+      if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
+    });
+  });
   double left = kMargin;
   for (std::size_t z = 0; z < size.depth; ++z) {
     double top = kMargin + 70;
@@ -160,14 +164,10 @@ std::string network_svg(const Network& network) {
         for (std::size_t l = 0; l < size.layers_per_cell; ++l) {
           const std::size_t i = *network.index_of({z, y, x, l});
           places[i] = {column, at + kLeaf / 2};
-          if (!network.cell(i).layer) continue;
+          const Cell& cell = network.cell(i);
+          if (cell.is_empty()) continue;
           any = true;
-          const Node node = node_of(*network.cell(i).layer, "");
-          visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) {
-            layer.visit_all_weights([&](Weight& w) {
-              if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
-            });
-          });
+          const Node node = node_of(cell.layer ? *cell.layer : *cell.front(), "", cell.link ? &cell.link->share : nullptr);
           at += picture.node(node, column, at, kWidth) + kGap;
         }
         if (!any) picture.box(column, top, kWidth, kLeaf, "#ffffff", false, true);
@@ -179,8 +179,7 @@ std::string network_svg(const Network& network) {
   }
   // From the target's right edge to the link's, or across when the target stands further right.
   for (const auto& end : picture.links()) {
-    const auto& a = end.link->address();
-    if (const auto i = network.index_of({a[0], a[1], a[2], a[3]})) {
+    if (const auto i = network.target_of(*end.link)) {
       const bool ahead = places[*i].x > end.x;
       picture.curve(places[*i].x + (ahead ? 0 : kWidth), places[*i].y, end.x, end.y, ahead);
     }

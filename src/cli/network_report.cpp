@@ -7,19 +7,16 @@ namespace loom::cli {
 
 std::vector<LayerRow> layer_rows(const Network& network) {
   std::vector<LayerRow> rows;
-  for (std::size_t i = 0; i < network.num_cells(); ++i) {
-    if (!network.cell(i).layer) continue;
-    visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& path, Layer& layer) {
-      LayerRow row{path, std::string(layer.kind()), {}, 0, 0, layer.common.is_disabled};
-      layer.visit_all_weights([&](Weight& w) {
-        if (w.is_tied()) return;
-        row.weights += w.elements();
-        row.resident_bytes += w.resident_bytes();
-        if (row.dtype.empty() || w.role() == WeightRole::Matrix) row.dtype = std::string(name(w.dtype()));
-      });
-      rows.push_back(std::move(row));
+  network.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
+    LayerRow row{path, std::string(layer.kind()), {}, 0, 0, layer.common.is_disabled};
+    layer.visit_all_weights([&](Weight& w) {
+      if (w.is_tied()) return;
+      row.weights += w.elements();
+      row.resident_bytes += w.resident_bytes();
+      if (row.dtype.empty() || w.role() == WeightRole::Matrix) row.dtype = std::string(name(w.dtype()));
     });
-  }
+    rows.push_back(std::move(row));
+  });
   return rows;
 }
 

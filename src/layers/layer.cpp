@@ -19,11 +19,19 @@ void run_forward(const Layer& layer, const Run& run, const ConstView& x, const V
                                                       layer.kind(), x.shape.text(), x.shape.rank() - std::min<std::size_t>(1, x.shape.rank()), layer.sample_rank())});
   }
   layer.forward(run, x, y);
+  ran_forward(layer, run, x, y);
+}
+
+void ran_forward(const Layer& layer, const Run& run, const ConstView& x, const ConstView& y) {
   if (run.watch != nullptr && !run.rehearsal() && !run.exec.status) run.watch->after_forward(layer, x, y);
 }
 
 void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) {
   rules == nullptr ? layer.backward(run, dy, dx) : layer.target(run, *rules, dy, dx);
+  ran_backward(layer, run, dy, dx, rules);
+}
+
+void ran_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) {
   if (run.targets != nullptr && dx.data != nullptr && !run.exec.status) run.targets->replace(run, layer, dy, dx);
   if (rules != nullptr && rules->activation_clamp > 0 && dx.data != nullptr) clamp(run, rules->activation_clamp, dx);
   if (run.watch == nullptr || run.rehearsal() || run.exec.status) return;
@@ -38,7 +46,7 @@ StateSlots StateSlots::from(std::size_t first, std::size_t sequences) const {
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
   visit(path, layer);
   layer.visit_children([&](const std::string& below, Layer& child) {
-    visit_layers(path.empty() ? below : below.empty() ? path : path + "." + below, child, visit);  // a link's own operation has its path
+    visit_layers(path.empty() ? below : path + "." + below, child, visit);
   });
 }
 

@@ -87,7 +87,7 @@ class Layer {
 
   // The embedding whose table is this layer's weight (engine L-102); null for kinds that cannot share one.
   virtual LayerRef* tied_to() { return nullptr; }
-  // The operation whose output this layer's output is: the last child of a sequence, the target of a link.
+  // The operation whose output this layer's output is: the last child of a sequence, the target of a share.
   virtual const Layer& last_operation() const { return *this; }
 
   CommonSettings common;
@@ -116,12 +116,15 @@ const L* layer_as(const Layer& layer) {
 // How containers and networks run a layer, so that hooks see it. With rules, backward carries targets instead of gradients.
 void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y);
 void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules = nullptr);
+// The end of these two, for what has run under a layer's name: hooks see it.
+void ran_forward(const Layer& layer, const Run& run, const ConstView& x, const ConstView& y);
+void ran_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules);
 
 // Every layer below `layer`, itself first, with its path; weights likewise as "path.weight".
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit);
 void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit);
 
-// Every layer that runs when this one does: what share links borrow too (after prepare()), disabled children not.
+// Every layer that runs when this one does: what shares borrow too (after prepare()), disabled children not.
 void visit_running(Layer& layer, const std::function<void(Layer&)>& visit);
 
 // Fills every weight that has no value, by its layer's rule and a function of (seed, path) (engine J-02), in the layer's type.

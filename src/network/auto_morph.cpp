@@ -35,7 +35,7 @@ class Loss {
         if (const double t = data_.targets[i]; !(t >= 0 && t < static_cast<double>(cols_)) || t != std::floor(t))
           return fail(Code::IndexOutOfRange, "target {} is {}, expected a class from 0 to {}", i, t, cols_ - 1);
       for (std::size_t i = 0; i < network_.num_cells(); ++i)
-        if (network_.cell(i).runs()) probabilities_ = network_.cell(i).layer->last_operation().kind_row().gives_distribution;
+        if (network_.cell(i).runs()) probabilities_ = network_.cell(i).gives_distribution();
     } else {
       return fail(Code::ShapeMismatch, "{} targets beside {} outputs in rows of {}: expected as many, or one class per row", data_.targets.size(),
                   y.size(), cols_);
@@ -186,15 +186,12 @@ class Search {
     LOOM_TRY_VOID(network_.morph_all(DType::float32));
     network_.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
     network_.visit_weights([&](const std::string&, const Weight& w, const Layer&) { fixed_ += packed_bytes_of(w); });
-    for (std::size_t i = 0; i < network_.num_cells(); ++i) {
-      if (!network_.cell(i).layer) continue;
-      visit_layers(Network::path(i), *network_.cell(i).layer, [&](const std::string& path, Layer& layer) {
-        bool typed = false;
-        layer.visit_weights(
-            [&](Weight& w) { typed = typed || (!w.is_tied() && (w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector)); });
-        if (typed) units_.push_back({path, &layer});
-      });
-    }
+    network_.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
+      bool typed = false;
+      layer.visit_weights(
+          [&](Weight& w) { typed = typed || (!w.is_tied() && (w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector)); });
+      if (typed) units_.push_back({path, &layer});
+    });
     if (units_.empty()) return fail(Code::InvalidArgument, "the network holds no weights that take a type");
     for (Unit& u : units_) {
       u.increase.fill(kInfinity);

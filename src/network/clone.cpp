@@ -2,7 +2,6 @@
 
 #include "layers/adapter.h"
 #include "layers/all.h"
-#include "layers/link/link.h"
 #include "layers/lora/lora.h"
 
 namespace loom {
@@ -114,12 +113,7 @@ Result<LayerPtr> settings_of(const Layer& layer, bool keep_ties, const std::func
   if (copier.error) return tl::make_unexpected(*std::move(copier.error));
   made->common = layer.common;
   if (edit) edit(*made);
-  if (const Link* link = layer_as<Link>(layer)) {
-    if (link->own() == nullptr) return made;
-    LOOM_TRY(LayerPtr own, copy_of(*link->own(), keep_ties, nullptr));
-    static_cast<Link&>(*made).set_own(std::move(own));
-    return made;
-  }
+  if (layer_as<Share>(layer) != nullptr) return made;  // adapters among its settings have no weights here
   LOOM_TRY_VOID(made->build());
   LOOM_TRY_VOID(attach_adapters(*made));
   return made;
@@ -156,6 +150,17 @@ Result<LayerPtr> copy_of(const Layer& layer, bool keep_ties, const std::function
     return made;
   }
   LOOM_TRY_VOID(copy_values(layer, *made, keep_ties));
+  return made;
+}
+
+Result<Cell> copy_of(const Cell& cell) {
+  Cell made;
+  if (cell.layer) {
+    LOOM_TRY(made.layer, copy_of(*cell.layer, true, nullptr));
+  }
+  if (!cell.link) return made;
+  LOOM_TRY(const LayerPtr share, settings_of(cell.link->share, true, nullptr));
+  made.link = std::make_unique<Link>(Link{*layer_as<Share>(*share)});
   return made;
 }
 
@@ -201,16 +206,15 @@ Result<Network> clone_network(const Network& network) {
   LOOM_TRY(Network copy, Network::create(network.size()));
   copy.settings = network.settings;
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
-    if (!network.cell(i).layer) continue;
-    auto layer = copy_of(*network.cell(i).layer, true, nullptr);
-    if (!layer) return at(network.place_text(i), std::move(layer).error());
-    copy.exchange(i, std::move(*layer));
+    if (network.cell(i).is_empty()) continue;
+    auto cell = copy_of(network.cell(i));
+    if (!cell) return at(network.place_text(i), std::move(cell).error());
+    copy.exchange(i, std::move(*cell));
   }
   return copy;
 }
 
 void visit_child_places(Layer& layer, const std::function<void(const std::string&, LayerPtr&)>& visit) {
-  if (layer_as<Link>(layer) != nullptr) return;
   Places places;
   layer.fields(places);
   for (const auto& [key, children] : places.lists)
@@ -219,7 +223,6 @@ void visit_child_places(Layer& layer, const std::function<void(const std::string
 }
 
 std::vector<LayerPtr>* child_list(Layer& layer, std::string_view key) {
-  if (layer_as<Link>(layer) != nullptr) return nullptr;
   Places places;
   layer.fields(places);
   for (const auto& [name, children] : places.lists)
@@ -228,7 +231,6 @@ std::vector<LayerPtr>* child_list(Layer& layer, std::string_view key) {
 }
 
 Activation* activation_setting(Layer& layer) {
-  if (layer_as<Link>(layer) != nullptr) return nullptr;
   Places places;
   layer.fields(places);
   return places.activation;

@@ -15,7 +15,7 @@ Result<LayerPtr> clone_layer(const Layer& layer, const std::function<void(Layer&
 Result<Network> clone_network(const Network& network);
 
 // Visits the places of a layer's children: visit("sequential_layers.0", place). Whoever puts another layer there builds the parent anew
-// and prepares the network. The operation that a link keeps for itself is not visited.
+// and prepares the network.
 void visit_child_places(Layer& layer, const std::function<void(const std::string&, LayerPtr&)>& visit);
 // The list of children under that key ("parallel_branches"); null when the layer has none.
 std::vector<LayerPtr>* child_list(Layer& layer, std::string_view key);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
+#include "network/clone.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/network.h"
@@ -199,6 +201,69 @@ TEST(Links, V_22_feed_takes_the_targets_output) {
                               6));
   check_gradients(network, Shape::of({2, 5}), "feeds");
   EXPECT_EQ(code_of(grid({cell(0, link_to(1, R"(,"link_mode":"feed")")), cell(1, kDense)}, 2)), Code::FeedbackLink);
+}
+
+// Every way in which a cell holds a link: with an operation of its own and without, named, switched off.
+const std::string kOwn = "," + kDense.substr(1, kDense.size() - 2);
+const std::string kLinked =
+    grid({cell(0, kDense), cell(1, link_to(0, R"(,"link_mode":"feed","link_merge":"add","name":"fed","learning_rate_scale":0.5)" + kOwn)),
+          cell(2, link_to(1, R"(,"link_mode":"feed","name":"passed","is_disabled":true)")), cell(3, link_to(0, kOwn)),
+          cell(4, link_to(1, R"(,"link_mode":"share","trainable":false)")), cell(5, kDense)},
+         6);
+
+TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
+  Network network = read(kLinked);
+  const Json spec = network_to_json(network);
+  EXPECT_EQ(spec["layers"], network_to_json(read(dump_json(spec)))["layers"]);
+  EXPECT_EQ(spec["layers"].size(), 6u);
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(spec["layers"][i]["is_remote_link"], true) << i;
+  EXPECT_EQ(spec["layers"][1]["type"], "dense");
+  EXPECT_EQ(spec["layers"][1]["name"], "fed");
+  EXPECT_EQ(spec["layers"][2]["is_disabled"], true);
+  EXPECT_FALSE(spec["layers"][2].contains("type"));
+  EXPECT_EQ(spec["layers"][4]["trainable"], false);
+  const Shape shape = Shape::of({2, 5});
+  Network copy = clone_network(network).value();
+  EXPECT_EQ(dump_json(network_to_json(copy)), dump_json(spec));
+  ASSERT_TRUE(network.prepare(shape) && copy.prepare(shape));
+  const std::vector<double> x = seeded<double>("x", 10);
+  EXPECT_EQ(run(copy, shape, x), run(network, shape, x));
+  ASSERT_TRUE(network.morph("layers.1", DType::int8));
+  EXPECT_EQ(network_to_json(network)["layers"][1]["dtype"], "int8");
+  network.visit_weights([](const std::string& path, const Weight& w, const Layer&) {
+    EXPECT_EQ(w.dtype() == DType::int8, path.starts_with("layers.1.")) << path;
+  });
+  ASSERT_TRUE(copy.morph_all(DType::float32));
+  for (const Json& layer : network_to_json(copy)["layers"]) EXPECT_EQ(layer["dtype"], "float32") << dump_json(layer);
+}
+
+// Hooks see a linked cell behind what it runs, under the cell's path.
+TEST(Links, V_20_V_22_hooks_see_the_operation_and_then_the_link) {
+  struct Names final : LayerWatch {
+    std::map<const Layer*, std::string> names;
+    std::string forward, backward;
+    void after_forward(const Layer& layer, const ConstView&, const ConstView&) override { forward += names[&layer] + " "; }
+    void after_backward(const Layer& layer, const ConstView&, const ConstView&) override { backward += names[&layer] + " "; }
+  } watch;
+  Network network = read(kLinked);
+  const Shape shape = Shape::of({2, 5});
+  ASSERT_TRUE(network.prepare(shape));
+  network.each_layer([&](std::size_t cell, const std::string&, Layer& layer) { watch.names[&layer] = fmt::format("{}:{}", cell, layer.kind()); });
+  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  session->watch(&watch);
+  const std::vector<double> x = seeded<double>("x", 10);
+  ASSERT_TRUE(session->forward({x.data(), shape, Element::f64}));
+  ASSERT_TRUE(session->backward({x.data(), shape, Element::f64}));
+  EXPECT_EQ(watch.forward, "0:dense 1:dense 1:link 0:dense 3:link 1:dense 4:link 5:dense ");
+  EXPECT_EQ(watch.backward, "5:dense 1:dense 4:link 0:dense 3:link 1:dense 1:link 0:dense ");
+}
+
+TEST(Links, V_22_a_feed_stands_in_a_cell_of_the_grid) {
+  const auto result = network_from_json(grid({cell(0, kDense), cell(1, R"({"type":"sequential","sequential_layers":[)" + kDense + "," +
+                                                                          link_to(0, R"(,"link_mode":"feed")") + "]}")}, 2));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::InvalidConfig);
+  EXPECT_EQ(result.error().message, "/layers/1/sequential_layers/1: a feed link stands in a cell of the grid, not inside a container");
 }
 
 TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {

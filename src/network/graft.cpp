@@ -1,7 +1,6 @@
 // Networks built from parts of others (engine V-39). Copies go through the spec: one way to say what a layer is, and one to fill it.
 
 #include "layers/all.h"
-#include "layers/link/link.h"
 #include "layers/parallel/parallel.h"
 #include "layers/sequential/sequential.h"
 #include "network/spec.h"
@@ -33,7 +32,7 @@ Result<LayerPtr> copy_of(const Layer& layer) {
 }
 
 Result<const Layer*> first_cell(const Network& network) {
-  const Layer* layer = network.cell(0).layer.get();
+  const Layer* layer = network.cell(0).front();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "graft: {} is empty", network.place_text(0));
   return layer;
 }
@@ -76,7 +75,7 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
     }
     parts[i]->common.is_disabled = true;  // stored there, run where the branch links to it
     LOOM_TRY_VOID(grafted.place({0, 0, 0, i + 1}, std::move(parts[i])));
-    branches.push_back(std::make_unique<Link>(std::array<std::size_t, 4>{0, 0, 0, i + 1}, Link::Mode::Share));
+    branches.push_back(std::make_unique<Share>(std::array<std::size_t, 4>{0, 0, 0, i + 1}));
   }
   auto parallel = std::make_unique<Parallel>(config, std::move(branches));
   LOOM_TRY_VOID(parallel->build());

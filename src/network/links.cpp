@@ -1,11 +1,10 @@
 // Links found, checked and resolved before anything runs (engine V-20..V-26). The graph of share links has cells as nodes: cell c has an
-// edge to cell t when something in c, c itself included, shares t. It is walked without recursion; what runs inside what is bounded.
+// edge to cell t when something in c, its own link included, shares t. It is walked without recursion; what runs inside what is bounded.
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "layers/link/link.h"
 #include "layers/residual/residual.h"
 #include "network/network.h"
 
@@ -18,7 +17,7 @@ constexpr std::size_t kMaxStates = std::size_t{1} << 20;
 
 std::size_t nesting_of(Layer& layer) {
   std::size_t deepest = 0;
-  layer.visit_children([&](const std::string& place, Layer& child) { deepest = std::max(deepest, nesting_of(child) + !place.empty()); });
+  layer.visit_children([&](const std::string&, Layer& child) { deepest = std::max(deepest, nesting_of(child) + 1); });
   return deepest;
 }
 
@@ -26,26 +25,24 @@ std::size_t nesting_of(Layer& layer) {
 
 // One link that shares, at `place` in the cell `from`; links to links are followed already.
 struct Network::LinkUse {
-  Link* link = nullptr;
+  Share* share = nullptr;
   std::size_t from = 0, to = 0, nesting = 0;
   std::string place;
 };
 
-bool Network::feeds(const Link& link) const { return link.feeds() || (sweep_ == Sweep::Steps && link.mode() == Link::Mode::Auto); }
+bool Network::feeds(const Link& link) const {
+  return link.feeds() || (sweep_ == Sweep::Steps && link.share.mode() == Share::Mode::Auto);
+}
 
-// The cell that an address stands for: the first one in a chain of links that is no link which shares. `known` remembers the chains
-// walked, so that every link is followed once.
-Result<std::size_t> Network::final_target(const std::string& place, const std::array<std::size_t, 4>& address,
-                                          std::map<std::size_t, std::size_t>& known) const {
+// The cell that a link stands for: the first one in a chain of links that has no link which shares. `known` remembers the chains walked, so
+// that every link is followed once.
+Result<std::size_t> Network::final_target(const std::string& place, const Share& share, std::map<std::size_t, std::size_t>& known) const {
   constexpr std::size_t kOnTheWay = ~std::size_t{0};
-  const auto at_address = [&](const std::array<std::size_t, 4>& a) { return index_of({a[0], a[1], a[2], a[3]}); };
   std::vector<std::size_t> way;
-  auto to = at_address(address);
-  for (; to; to = at_address(layer_as<Link>(*cells_[*to].layer)->address())) {
-    const Layer* layer = cells_[*to].layer.get();
-    if (layer == nullptr) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*to));
-    const Link* next = layer_as<Link>(*layer);
-    if (next == nullptr || feeds(*next)) break;
+  auto to = target_of(share);
+  for (; to; to = target_of(cells_[*to].link->share)) {
+    if (cells_[*to].is_empty()) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*to));
+    if (const Link* next = cells_[*to].link.get(); next == nullptr || feeds(*next)) break;
     const auto [entry, is_new] = known.try_emplace(*to, kOnTheWay);
     if (!is_new && entry->second == kOnTheWay) {
       std::string text;
@@ -67,73 +64,80 @@ Result<std::size_t> Network::final_target(const std::string& place, const std::a
 Result<std::size_t> Network::skip_target(const std::string& place, const std::array<std::size_t, 4>& a) const {
   auto cell = index_of({a[0], a[1], a[2], a[3]});
   if (!cell) return at(place, std::move(cell).error());
-  if (!cells_[*cell].layer) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*cell));
+  if (cells_[*cell].is_empty()) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*cell));
   return cell;
 }
 
-Result<std::size_t> Network::source_cell(const Layer& layer, const CellSource& source, std::size_t from, const std::string& place,
-                                         std::map<std::size_t, std::size_t>& known) const {
-  LOOM_TRY(const std::size_t cell, layer_as<Link>(layer) != nullptr ? final_target(place, source.address, known) : skip_target(place, source.address));
-  if (cell >= from && sweep_ == Sweep::Plain)
+// The plain sweep takes outputs of cells that have run; the step mesh those of any cell.
+Result<void> Network::check_order(std::size_t source, std::size_t from, const std::string& place) {
+  if (source >= from && sweep_ == Sweep::Plain)
     return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place,
-                place_text(cell), place_text(from));
-  return cell;
+                place_text(source), place_text(from));
+  only_steps_ |= source >= from;
+  sources_.push_back(source);
+  return {};
+}
+
+// All links and skips: `uses` are those of the links that share, by cell; sources_ the cells whose outputs others read, each as often as it is
+// read. The slots hold the cells for now.
+Result<void> Network::find_links(std::vector<LinkUse>& uses, std::map<std::size_t, std::size_t>& latest_skip) {
+  std::map<std::size_t, std::size_t> known;
+  const auto shares = [&](Share& share, std::size_t from, const std::string& place) -> Result<void> {
+    LOOM_TRY(const std::size_t to, final_target(place, share, known));
+    const auto nesting = static_cast<std::size_t>(std::ranges::count(place, '.')) / 2;  // layers.N, then two parts a level (the gate: one)
+    shares_.push_back(&share), uses.push_back({&share, from, to, nesting, place});
+    return {};
+  };
+  const auto fed = [&](Link& link, std::size_t from, const std::string& place) -> Result<void> {
+    LOOM_TRY(link.slot, final_target(place, link.share, known));
+    fed_.push_back(&link);
+    only_steps_ |= !link.feeds();
+    return check_order(link.slot, from, place);
+  };
+  const auto skips = [&](CellSource& source, std::size_t from, const std::string& place) -> Result<void> {
+    LOOM_TRY(source.slot, skip_target(place, source.address));
+    source.prepared = false, skips_.push_back(&source);
+    latest_skip[from] = std::max(latest_skip[from], source.slot);
+    return check_order(source.slot, from, place);
+  };
+  Result<void> done;
+  for (std::size_t i = 0; i < cells_.size() && done; ++i) {
+    if (Link* link = cells_[i].link.get()) {
+      if (cells_[i].layer) link->share.common = cells_[i].layer->common;  // for hooks, which see the link under the cell's name
+      done = feeds(*link) ? fed(*link, i, path(i)) : shares(link->share, i, path(i));
+    }
+    if (!cells_[i].layer || !done) continue;
+    visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
+      Share* const share = done ? layer_as<Share>(layer) : nullptr;
+      Residual* const residual = done ? layer_as<Residual>(layer) : nullptr;
+      if (share != nullptr) done = shares(*share, i, place);
+      if (residual != nullptr && residual->cell() != nullptr) done = skips(*residual->cell(), i, place);
+    });
+  }
+  return done;
 }
 
 Result<void> Network::resolve_links() {
-  links_.clear(), sources_.clear(), skips_.clear(), state_needs_.clear();
+  for (Share* share : shares_) share->unresolve();
+  for (Link* link : fed_) link->slot = Link::kNone;
+  shares_.clear(), fed_.clear(), sources_.clear(), skips_.clear(), state_needs_.clear();
   only_steps_ = false;
   std::vector<LinkUse> uses;
-  std::map<std::size_t, std::size_t> known;
-  std::vector<std::pair<CellSource*, std::size_t>> wanted;
   std::map<std::size_t, std::size_t> latest_skip;  // by cell: the last of those whose outputs it adds
-  std::optional<Error> error;
-  for (std::size_t i = 0; i < cells_.size() && !error; ++i) {
-    if (!cells_[i].layer) continue;
-    visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
-      if (error) return;
-      Link* link = layer_as<Link>(layer);
-      const bool is_cell = link != nullptr && cells_[i].layer.get() == link;
-      CellSource* source = link != nullptr && (is_cell ? feeds(*link) : link->feeds()) ? &link->source() : nullptr;
-      if (Residual* residual = layer_as<Residual>(layer)) source = residual->cell();
-      if (link != nullptr) links_.push_back(link);
-      if (source != nullptr) {
-        if (link != nullptr && !is_cell) {
-          error = Error{Code::InvalidConfig, place + ": a feed link stands in a cell of the grid, not inside a container"};
-          return;
-        }
-        auto cell = source_cell(layer, *source, i, place, known);
-        if (!cell) return void(error = std::move(cell).error());
-        only_steps_ |= *cell >= i || (link != nullptr && !link->feeds());
-        wanted.emplace_back(source, *cell), sources_.push_back(*cell);
-        if (link == nullptr) {
-          skips_.push_back(source);
-          std::size_t& latest = latest_skip[i];
-          latest = std::max(latest, *cell);
-        }
-      } else if (link != nullptr) {
-        auto to = final_target(place, link->address(), known);
-        if (!to) return void(error = std::move(to).error());
-        const auto nesting = static_cast<std::size_t>(std::ranges::count(place, '.')) / 2;  // layers.N, then two parts a level (the gate: one)
-        uses.push_back({link, i, *to, nesting, place});
-      }
-    });
+  if (auto found = find_links(uses, latest_skip); !found) {
+    for (Link* link : fed_) link->slot = Link::kNone;
+    return found;
   }
-  if (error) return tl::make_unexpected(*std::move(error));
   std::ranges::sort(sources_);
   sources_.erase(std::unique(sources_.begin(), sources_.end()), sources_.end());
-  for (const auto& [source, cell] : wanted) {
-    source->slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, cell) - sources_.begin()), source->prepared = true;
-  }
+  const auto number = [&](std::size_t& slot) { slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, slot) - sources_.begin()); };
+  for (Link* link : fed_) number(link->slot);
+  for (CellSource* skip : skips_) number(skip->slot), skip->prepared = true;
   std::ranges::sort(skips_, {}, &CellSource::slot);
   std::vector<std::size_t> order;
   LOOM_TRY_VOID(order_uses(uses, order));
   LOOM_TRY_VOID(check_shared_skips(uses, order, latest_skip));
-  for (const LinkUse& use : uses) {
-    Layer* operation = cells_[use.to].layer.get();
-    const Link* feed = layer_as<Link>(*operation);
-    use.link->resolve(feed != nullptr ? feed->own() : operation);
-  }
+  for (const LinkUse& use : uses) use.share->resolve(cells_[use.to].layer.get());
   count_source_uses();
   return assign_slots(uses, order);
 }
@@ -144,10 +148,12 @@ void Network::count_source_uses() {
   if (sources_.empty()) return;
   for (const Cell& cell : cells_) {
     if (!cell.runs()) continue;
-    visit_running(*cell.layer, [&](Layer& layer) {
-      const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr;
-      if (const Link* link = layer_as<Link>(layer); link != nullptr && link->source().prepared) source = &link->source();
-      if (source != nullptr) ++source_uses_[source->slot];
+    const bool is_fed = cell.link != nullptr && feeds(*cell.link);
+    if (is_fed) ++source_uses_[cell.link->slot];
+    Layer* const operation = is_fed ? cell.layer.get() : cell.operation();
+    if (operation == nullptr) continue;
+    visit_running(*operation, [&](Layer& layer) {
+      if (const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr) ++source_uses_[source->slot];
     });
   }
 }
@@ -194,8 +200,11 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
           return fail(Code::NestingTooDeep, "{}: containers nest deeper than {}, counted through links", use.place, kMaxNesting);
         ++node.next;
       } else {
-        visit_layers("", *cells_[cell].layer, [&](const std::string&, Layer&) { ++node.operations; });
-        node.nesting = std::max(node.nesting, nesting_of(*cells_[cell].layer));
+        node.operations += cells_[cell].link != nullptr;
+        if (Layer* const layer = cells_[cell].layer.get()) {
+          visit_layers("", *layer, [&](const std::string&, Layer&) { ++node.operations; });
+          node.nesting = std::max(node.nesting, nesting_of(*layer));
+        }
         all += node.operations;
         if (all > kMaxOperations) return fail(Code::LimitExceeded, "{}: links make more than 2^24 layers run", path(cell));
         node.state = Node::done;
@@ -259,7 +268,7 @@ Result<void> Network::assign_slots(const std::vector<LinkUse>& uses, const std::
         state_needs_.push_back(StateNeeds(state_needs_[s]));
         state_needs_.back().slot += shift;
       }
-      use->link->set_state_shift(shift);
+      use->share->set_state_shift(shift);
       Range& mine = states[cell];
       if (mine.begin == mine.end) mine = {next_state, next_state};
       next_state += count;

@@ -32,7 +32,7 @@ Result<Target> target_of(const Network& network, const MetaRule& rule, Metacogni
   if (rule.self_only) return Target{&asking, cell, place + ".meta_observed_layer", state.input, state.output};
   if (!(rule.param >= 0 && rule.param < 65536)) return fail(Code::OutOfRange, "cell (0,0,{},0) is outside the grid", rule.param);
   LOOM_TRY(const std::size_t index, network.index_of({0, 0, static_cast<std::size_t>(rule.param), 0}));
-  Layer* layer = network.cell(index).layer.get();
+  Layer* layer = network.cell(index).front();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
   Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(network, index), network.shape_after(index)};
   if (t.holder != nullptr) t.place += ".meta_observed_layer";
@@ -40,7 +40,7 @@ Result<Target> target_of(const Network& network, const MetaRule& rule, Metacogni
 }
 
 Layer& current(const Network& network, const Target& target) {
-  return target.holder != nullptr ? target.holder->observed() : *network.cell(target.cell).layer;
+  return target.holder != nullptr ? target.holder->observed() : *network.cell(target.cell).front();
 }
 
 // The largest number of heads of 8, 4, 2, 1 that leaves each an even width.
@@ -88,13 +88,11 @@ Result<void> reset_dense(Layer& layer) {
   return {};
 }
 
-// Puts the layer there and gives back the one that was.
-Result<LayerPtr> exchange(Network& network, const Target& target, LayerPtr layer) {
-  if (target.holder != nullptr) {
-    network.unresolve();
-    return target.holder->exchange_observed(std::move(layer));
-  }
-  return network.exchange(target.cell, std::move(layer));
+// Puts that there and gives back what was: a layer alone where the target stands inside another one.
+Result<Cell> exchange(Network& network, const Target& target, Cell cell) {
+  if (target.holder == nullptr) return network.exchange(target.cell, std::move(cell));
+  network.unresolve();
+  return target.holder->exchange_observed(std::move(cell.layer));
 }
 
 // A lora around it holds adapters for the weights that would go.
@@ -119,7 +117,7 @@ Result<void> replace(Network& network, const MetaRule& rule, const Target& targe
   LOOM_TRY(const Shape out, layer->output_shape(target.input));
   if (!(out == target.output)) return fail(Code::ShapeMismatch, "{} gives {}, the shape {} stays", layer->kind(), out.text(), target.output.text());
   LOOM_TRY_VOID(initialise_weights(target.place, *layer, network.settings.seed));
-  LOOM_TRY(LayerPtr before, exchange(network, target, std::move(layer)));
+  LOOM_TRY(Cell before, exchange(network, target, std::move(layer)));
   auto prepared = as.prepare(network);
   if (prepared) return {};
   LOOM_TRY_VOID(exchange(network, target, std::move(before)));
@@ -128,7 +126,11 @@ Result<void> replace(Network& network, const MetaRule& rule, const Target& targe
 }
 
 Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
-  if (rule.command == MetaCommand::Morph) return morph_by_number(current(network, target), rule.param);
+  if (rule.command == MetaCommand::Morph) {
+    if (target.holder != nullptr) return morph_by_number(target.holder->observed(), rule.param);
+    LOOM_TRY(Layer* const layer, network.layer_at(target.cell));
+    return morph_by_number(*layer, rule.param);
+  }
   if (rule.command == MetaCommand::Reset) return reset_dense(current(network, target));
   return replace(network, rule, target, as);
 }
@@ -143,21 +145,18 @@ struct Wish {
 
 // Moves the requests of these states to `wishes`, in order of execution and rule; the states forget them.
 void take_wishes(const Network& network, std::span<MetaState> metas, std::vector<Wish>& wishes) {
-  for (std::size_t i = 0; i < network.num_cells(); ++i) {
-    if (!network.cell(i).layer) continue;
-    visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
-      Metacognition* const meta = layer_as<Metacognition>(layer);
-      if (meta == nullptr) return;
-      for (MetaState& state : metas) {  // each link that shares the layer has one of its own
-        if (!state.planned || state.site != meta->site) continue;
-        for (std::size_t r = 0; r < meta->rules().size(); ++r) {
-          const bool is_new = std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
-          if (state.queued.test(r) && is_new) wishes.push_back({meta, i, r, place, meta->rules()[r], state});
-        }
-        state.queued.reset();
+  network.each_layer([&](std::size_t i, const std::string& place, Layer& layer) {
+    Metacognition* const meta = layer_as<Metacognition>(layer);
+    if (meta == nullptr) return;
+    for (MetaState& state : metas) {  // each link that shares the layer has one of its own
+      if (!state.planned || state.site != meta->site) continue;
+      for (std::size_t r = 0; r < meta->rules().size(); ++r) {
+        const bool is_new = std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
+        if (state.queued.test(r) && is_new) wishes.push_back({meta, i, r, place, meta->rules()[r], state});
       }
-    });
-  }
+      state.queued.reset();
+    }
+  });
 }
 
 Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Preparation& as, bool& changed) {
@@ -166,9 +165,7 @@ Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wis
     MetaEvent event{wish.place, wish.rule.command, wish.rule.param, ""};
     // The layer that asks may be gone: an earlier command may have replaced its container.
     bool is_there = false;
-    for (std::size_t i = 0; i < network.num_cells(); ++i)
-      if (network.cell(i).layer)
-        visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
+    network.each_layer([&](std::size_t, const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
     Result<void> done = is_there ? Result<void>() : Result<void>(fail(Code::NotFound, "the layer that asked is gone"));
     if (done) {
       auto target = target_of(network, wish.rule, *wish.asking, wish.cell, wish.place, wish.state, as);

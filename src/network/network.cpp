@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "layers/adapter.h"
-#include "layers/link/link.h"
 #include "layers/lora/lora.h"
 #include "layers/tween.h"
+#include "network/merge.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -47,22 +47,29 @@ Result<void> Network::place(const Address& address, LayerPtr layer) {
 
 void Network::unresolve() {
   step_cells_.clear();
-  for (Link* link : links_) link->unresolve();  // their targets may be what is replaced
-  links_.clear(), skips_.clear();
+  for (Share* share : shares_) share->unresolve();  // their targets may be what is replaced
+  for (Link* link : fed_) link->slot = Link::kNone;
+  shares_.clear(), fed_.clear(), skips_.clear();
   for (Weight* w : ties_) w->untie();
   ties_.clear();
 }
 
-LayerPtr Network::exchange(std::size_t index, LayerPtr layer) {
+Cell Network::exchange(std::size_t index, Cell cell) {
   unresolve();
-  std::swap(cells_[index].layer, layer);
-  return layer;
+  std::swap(cells_[index], cell);
+  return cell;
+}
+
+Result<std::size_t> Network::target_of(const Share& share) const {
+  const auto& [z, y, x, l] = share.address();
+  return index_of({z, y, x, l});
 }
 
 Result<Layer*> Network::layer(const Address& address) {
   LOOM_TRY(const std::size_t index, index_of(address));
-  if (!cells_[index].layer) return fail(Code::NotFound, "{} is empty", place_text(index));
-  return cells_[index].layer.get();
+  const Cell& cell = cells_[index];
+  if (cell.is_empty()) return fail(Code::NotFound, "{} is empty", place_text(index));
+  return cell.layer ? cell.layer.get() : cell.front();
 }
 
 std::string Network::place_text(std::size_t index) const {
@@ -93,11 +100,9 @@ Result<Layer*> Network::layer_at(std::size_t index) {
 
 Result<Layer*> Network::layer_at(std::string_view path) {
   Layer* found = nullptr;
-  for (std::size_t i = 0; i < cells_.size() && found == nullptr; ++i)
-    if (cells_[i].layer)
-      visit_layers(Network::path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
-        if (found == nullptr && place == path) found = &layer;
-      });
+  each_layer([&](std::size_t, const std::string& place, Layer& layer) {
+    if (place == path) found = &layer;
+  });
   if (found == nullptr) return fail(Code::NotFound, "there is no layer at \"{}\"", path.substr(0, 80));
   return found;
 }
@@ -141,8 +146,10 @@ Result<void> morph_layer(const std::string& path, Layer& layer, DType dtype) {
 
 Result<void> Network::morph_all(DType dtype) {
   std::vector<LayerAt> layers;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (cells_[i].link) layers.push_back({path(i), cells_[i].front()});
     if (cells_[i].layer) layers.push_back({path(i), cells_[i].layer.get()});
+  }
   return morph_layers(layers, dtype);
 }
 
@@ -160,13 +167,11 @@ void Network::release_masters() {
 
 Result<void> Network::merge_adapters() {
   std::optional<Error> error;
-  for (std::size_t i = 0; i < cells_.size() && !error; ++i)
-    if (cells_[i].layer)
-      visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
-        if (error) return;
-        if (Lora* lora = layer_as<Lora>(layer)) lora->drop_adapters();
-        if (auto merged = loom::merge_adapters(layer); !merged) error = Error{merged.error().code, place + ": " + merged.error().message};
-      });
+  each_layer([&](std::size_t, const std::string& place, Layer& layer) {
+    if (error) return;
+    if (Lora* lora = layer_as<Lora>(layer)) lora->drop_adapters();
+    if (auto merged = loom::merge_adapters(layer); !merged) error = Error{merged.error().code, place + ": " + merged.error().message};
+  });
   if (error) return tl::make_unexpected(*std::move(error));
   return {};
 }
@@ -187,7 +192,7 @@ Result<void> Network::infer(const Shape& input) {
   std::size_t next_source = 0, next_skip = 0;
   std::string disabled;  // the last cell that passed its input through although it holds a layer
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (cells_[i].layer && cells_[i].layer->common.is_disabled) disabled = place_text(i);
+    if (!cells_[i].is_empty() && cells_[i].settings().is_disabled) disabled = place_text(i);
     if (cells_[i].runs()) {
       auto out = shape_behind(i, shape, outputs);
       if (!out) {
@@ -205,12 +210,18 @@ Result<void> Network::infer(const Shape& input) {
   return {};
 }
 
+Result<Shape> Network::fed_shape(std::size_t cell, const Shape& input, const Shape& fed) const {
+  LOOM_TRY(const Shape merged, merged_shape(cells_[cell].link->share.merge(), input, fed));
+  return cells_[cell].layer ? cells_[cell].layer->output_shape(merged) : Result<Shape>(merged);
+}
+
+constexpr std::string_view kNoTarget = "link: its target is not at hand; Network::prepare() resolves links";
+
 Result<Shape> Network::shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> outputs) const {
-  const Link* link = layer_as<Link>(*cells_[cell].layer);
-  if (link == nullptr || !link->feeds()) return cells_[cell].layer->output_shape(input);
-  if (!link->source().prepared || link->source().slot >= outputs.size())
-    return fail(Code::InvalidState, "link: its target is not at hand; Network::prepare() resolves links");
-  return link->fed_shape(input, outputs[link->source().slot].shape);
+  if (!cells_[cell].is_fed()) return cells_[cell].operation()->output_shape(input);
+  const std::size_t slot = cells_[cell].link->slot;
+  if (slot >= outputs.size()) return fail(Code::InvalidState, "{}", kNoTarget);
+  return fed_shape(cell, input, outputs[slot].shape);
 }
 
 Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::size_t end) const {
@@ -251,6 +262,48 @@ static bool is_cancelled(const Run& run) {
   return run.exec.status.has_value();
 }
 
+// Runs a cell; a link that feeds it brings in the output of another cell, which has run.
+void Network::forward_cell(const Run& run, std::size_t i, const ConstView& x, const View& y) const {
+  const Cell& cell = cells_[i];
+  if (!cell.is_fed()) return run_forward(*cell.operation(), run, x, y);
+  if (cell.link->slot >= run.cells.outputs.size() || run.cells.outputs[cell.link->slot].data == nullptr)
+    return run.fail({Code::InvalidState, std::string(kNoTarget)});
+  const ArenaScope scope(run.arena(), run.keeps());
+  const Merge merge = cell.link->share.merge();
+  const ConstView& fed = run.cells.outputs[cell.link->slot];
+  ConstView in = fed;
+  if (merge != Merge::Replace) {
+    const View both = run.view(*merged_shape(merge, x.shape, fed.shape), x.element);  // checked at prepare()
+    merge_inputs(run, merge, x, fed, both);
+    in = both;
+  }
+  cell.layer ? run_forward(*cell.layer, run, in, y) : copy(run, in, y);
+  run.save(in);
+  ran_forward(cell.link->share, run, x, y);
+}
+
+void Network::backward_cell(const Run& run, std::size_t i, const Shape& input, const ConstView& dy, const View& dx, const TweenRules* rules) const {
+  const Cell& cell = cells_[i];
+  if (!cell.is_fed()) return run_backward(*cell.operation(), run, dy, dx, rules);
+  if (cell.link->slot >= run.cells.gradients.size()) return run.fail({Code::InvalidState, std::string(kNoTarget)});
+  const ArenaScope scope(run.arena());
+  const Merge merge = cell.link->share.merge();
+  const ConstView in = run.saved();
+  ConstView din = dy;
+  if (cell.layer) {
+    const View inner = run.view(in.shape, dy.element);
+    run_backward(*cell.layer, run, dy, inner, rules);
+    din = inner;
+  }
+  if (merge == Merge::Replace && dx.data != nullptr) fill_zero(run, dx);
+  const auto to_input = [&](const ConstTensor& d) {
+    if (dx.data != nullptr) copy(run, d, dx);
+  };
+  const View& to = run.cells.gradients[cell.link->slot];
+  split_gradient(run, merge, din, input.cols(), to_input, [&](const ConstTensor& d) { add(run, to, d, to); });
+  ran_backward(cell.link->share, run, dy, dx, rules);
+}
+
 ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin, std::size_t end) const {
   if (run.cells.outputs.size() < sources_.size()) {
     run.fail({Code::InvalidState, "the network has links or skips between cells, which this session does not keep"});
@@ -270,7 +323,7 @@ ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin
       View y{buffers[turn], *shape_behind(i, current.shape, run.cells.outputs), x.element};
       if (run.keeps()) y = run.view(y.shape, x.element);
       turn ^= 1;
-      run_forward(*cells_[i].layer, run, current, y);
+      forward_cell(run, i, current, y);
       round_activations(run, y, run.mixed);
       run.save(current);
       if (run.exec.status) run.exec.status->message = place_text(i) + ": " + run.exec.status->message;
@@ -309,12 +362,20 @@ void Network::backward(const Run& run, const ConstView& dy, const View& dx, std:
     if (is_cancelled(run)) return;
     const ConstView input = run.saved();
     const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
-    run_backward(*cells_[i].layer, run, gradient, next, rules);
+    backward_cell(run, i, input.shape, gradient, next, rules);
     if (next.data != nullptr) round_gradients(run, next, run.mixed);
     if (run.exec.status) run.exec.status->message = place_text(i) + ": " + run.exec.status->message;
     gradient = next;
   }
   if (dx.data != nullptr && gradient.data != dx.data) copy(run, gradient, dx);
+}
+
+void Network::each_layer(const std::function<void(std::size_t, const std::string&, Layer&)>& visit) const {
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const auto visit_place = [&](const std::string& place, Layer& layer) { visit(i, place, layer); };
+    if (cells_[i].link) visit_place(path(i), cells_[i].link->share);
+    if (cells_[i].layer) visit_layers(path(i), *cells_[i].layer, visit_place);
+  }
 }
 
 void Network::visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const {

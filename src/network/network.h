@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "layers/layer.h"
-#include "layers/link/merge.h"
+#include "layers/share/share.h"
 #include "network/settings.h"
 
 namespace loom {
-
-class Link;
 
 struct GridSize {
   std::size_t depth = 1, rows = 1, cols = 1, layers_per_cell = 1;
@@ -22,9 +20,31 @@ struct Address {
   std::size_t z = 0, y = 0, x = 0, l = 0;
 };
 
+// A remote link of a cell (engine 1.3): what the cell reads of another one, or whose operation it runs.
+struct Link {
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  Share share;               // the link's keys; runs where the link shares, and stands for the cell in hooks
+  std::size_t slot = kNone;  // of Call::cells: the output that feeds the cell, given at prepare()
+  bool feeds() const { return share.mode() == Share::Mode::Feed; }
+};
+
 struct Cell {
-  LayerPtr layer;        // null: empty
-  bool runs() const { return layer != nullptr && !layer->common.is_disabled; }
+  LayerPtr layer;              // its own operation; null: what it reads passes through
+  std::unique_ptr<Link> link;  // null: it reads its predecessor
+
+  Cell() = default;
+  Cell(LayerPtr own, std::unique_ptr<Link> from = nullptr) : layer(std::move(own)), link(std::move(from)) {}
+  bool is_empty() const { return layer == nullptr && link == nullptr; }
+  // The layer by which hooks, reports and rules know the cell: that of its link, else its own; null in an empty cell.
+  Layer* front() const { return link != nullptr ? &link->share : layer.get(); }
+  // Of a cell that is not empty. Beside an operation a link has no settings of its own.
+  CommonSettings& settings() const { return layer != nullptr ? layer->common : link->share.common; }
+  bool runs() const { return !is_empty() && !settings().is_disabled; }
+  // In the plain sweep: whether another cell's output comes in, and what runs.
+  bool is_fed() const { return link != nullptr && link->feeds(); }
+  Layer* operation() const { return link != nullptr && !link->feeds() ? &link->share : layer.get(); }
+  // Whether rows of its output are probabilities.
+  bool gives_distribution() const { return operation() != nullptr && operation()->last_operation().kind_row().gives_distribution; }
 };
 
 // A cell as the step mesh runs it (engine section 8): what it reads, and what it does with that.
@@ -49,15 +69,17 @@ class Network {
   Result<std::size_t> index_of(const Address& address) const;
   Address address_of(std::size_t index) const;
   Result<void> place(const Address& address, LayerPtr layer);
-  // The same, and the layer that stood there comes back; prepare() follows.
-  LayerPtr exchange(std::size_t index, LayerPtr layer);
+  // The same, and what stood there comes back; prepare() follows.
+  Cell exchange(std::size_t index, Cell cell);
   // Links and ties forget their targets, which are about to change.
   void unresolve();
   const Cell& cell(std::size_t index) const {
     LOOM_ASSERT(index < cells_.size());
     return cells_[index];
   }
-  // The layer of a cell; OutOfRange outside the grid, NotFound for an empty cell.
+  // The cell that a link names, whatever that cell does; OutOfRange.
+  Result<std::size_t> target_of(const Share& share) const;
+  // The layer of a cell, that of its link where it has none of its own; OutOfRange outside the grid, NotFound for an empty cell.
   Result<Layer*> layer(const Address& address);
   Result<Layer*> layer_at(std::size_t index);
   // The layer at a path such as "layers.3.sequential_layers.0"; NotFound.
@@ -112,6 +134,8 @@ class Network {
   // The cells of the last forward in descending order; dx may have no data. The tape is empty afterwards. With rules dy and dx are gaps of targets.
   void backward(const Run& run, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end, const TweenRules* rules = nullptr) const;
 
+  // visit(3, "layers.3.sequential_layers.0", layer), ascending; a cell's link comes before the cell's own layer, at the same path.
+  void each_layer(const std::function<void(std::size_t, const std::string&, Layer&)>& visit) const;
   // visit("layers.3.sequential_layers.0.weight", weight, its layer), ascending; every weight once, ties left out.
   void visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const;
   std::size_t resident_bytes() const;
@@ -122,17 +146,18 @@ class Network {
  private:
   struct LinkUse;
   enum class Sweep : std::uint8_t { Plain, Steps };
-  // For a link that is a cell of the grid.
+  // In the sweep that the last prepare was for, where auto may feed.
   bool feeds(const Link& link) const;
   Result<void> resolve_links();
   Result<void> infer_steps();
   Result<void> check_step_shapes();
   void settle_starts();
-  Result<std::size_t> final_target(const std::string& place, const std::array<std::size_t, 4>& address,
-                                   std::map<std::size_t, std::size_t>& known) const;
+  Result<std::size_t> final_target(const std::string& place, const Share& share, std::map<std::size_t, std::size_t>& known) const;
   Result<std::size_t> skip_target(const std::string& place, const std::array<std::size_t, 4>& address) const;
-  Result<std::size_t> source_cell(const Layer& layer, const CellSource& source, std::size_t from, const std::string& place,
-                                  std::map<std::size_t, std::size_t>& known) const;
+  Result<void> check_order(std::size_t source, std::size_t from, const std::string& place);
+  Result<void> find_links(std::vector<LinkUse>& uses, std::map<std::size_t, std::size_t>& latest_skip);
+  void forward_cell(const Run& run, std::size_t cell, const ConstView& x, const View& y) const;
+  void backward_cell(const Run& run, std::size_t cell, const Shape& input, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   Result<void> check_shared_skips(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order,
                                   std::map<std::size_t, std::size_t>& latest_skip);
   void count_source_uses();
@@ -140,6 +165,7 @@ class Network {
   Result<void> order_uses(std::vector<LinkUse>& uses, std::vector<std::size_t>& order) const;
   Result<void> assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order);
   bool is_source(std::size_t cell, std::size_t& next) const { return next < sources_.size() && sources_[next] == cell; }
+  Result<Shape> fed_shape(std::size_t cell, const Shape& input, const Shape& fed) const;
   // Shape behind a cell; `cells` holds the shapes of the outputs wanted so far.
   Result<Shape> shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> cells) const;
   std::size_t widest_output(const Shape& input, std::span<ConstView> cells, std::size_t begin, std::size_t end) const;
@@ -149,7 +175,8 @@ class Network {
   std::vector<StateNeeds> state_needs_;
   std::vector<std::size_t> sources_;  // cells whose outputs others want, ascending; the position is the slot
   std::vector<std::size_t> source_uses_;  // how many links and skips take the output of each
-  std::vector<Link*> links_;          // all that the last prepare() found
+  std::vector<Share*> shares_;        // all that the last prepare() found, those of cells and those inside containers
+  std::vector<Link*> fed_;            // those of the cells that are fed
   std::vector<CellSource*> skips_;    // those of the residuals, by slot
   std::vector<Weight*> ties_;         // weights that share a table
   Sweep sweep_ = Sweep::Plain;        // what the last prepare was for

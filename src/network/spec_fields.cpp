@@ -34,9 +34,7 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
 
 bool any_reads_init_scale(const Network& network) {
   bool any = reads_init_scale(network.settings.init);
-  for (std::size_t i = 0; i < network.num_cells(); ++i)
-    if (network.cell(i).layer)
-      visit_layers("", *network.cell(i).layer, [&](const std::string&, Layer& layer) { any = any || reads_init_scale(layer.common.init); });
+  network.each_layer([&](std::size_t, const std::string&, Layer& layer) { any = any || reads_init_scale(layer.common.init); });
   return any;
 }
 

@@ -6,7 +6,6 @@
 #include "core/stack_limit.h"
 #include "layers/adapter.h"
 #include "layers/all.h"
-#include "layers/link/link.h"
 #include "layers/residual/residual.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
@@ -85,8 +84,7 @@ std::string shown(const Json& value) {
   return text;
 }
 
-LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting,
-                    std::span<const std::string_view> placement);
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting);
 
 // Fills members from one JSON object; a missing key leaves the default.
 class JsonReader final : public FieldVisitor {
@@ -207,14 +205,14 @@ class JsonReader final : public FieldVisitor {
     if (!given->is_array()) return complain(Code::InvalidConfig, keys, "a list of layers expected");
     children.clear();
     for (std::size_t i = 0; i < given->size(); ++i) {
-      LayerPtr child = read_layer(findings_, (*given)[i], fmt::format("{}/{}/{}", pointer_, used_as_, i), nesting_ + 1, {});
+      LayerPtr child = read_layer(findings_, (*given)[i], fmt::format("{}/{}/{}", pointer_, used_as_, i), nesting_ + 1);
       if (!child) return;
       children.push_back(std::move(child));
     }
   }
   void operator()(std::string_view keys, LayerPtr& child) override {
     const Json* given = take(keys);
-    if (given != nullptr) child = read_layer(findings_, *given, pointer_ + "/" + std::string(used_as_), nesting_ + 1, {});
+    if (given != nullptr) child = read_layer(findings_, *given, pointer_ + "/" + std::string(used_as_), nesting_ + 1);
   }
   void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
     const Json* given = take(key);
@@ -428,7 +426,8 @@ Error with_pointer(const Network& network, const std::vector<std::size_t>& cells
 
 // Outside a sequence a residual has no child before it whose input it could add (engine V-31).
 void warn_of_lone_residuals(Findings& findings, const Network& network, const std::vector<std::size_t>& cells) {
-  for (const std::size_t cell : cells)
+  for (const std::size_t cell : cells) {
+    if (!network.cell(cell).layer) continue;
     visit_layers(Network::path(cell), *network.cell(cell).layer, [&](const std::string& path, Layer& layer) {
       const Residual* residual = layer_as<Residual>(layer);
       const std::string_view place = std::string_view(path).substr(0, path.find_last_of('.'));
@@ -439,56 +438,62 @@ void warn_of_lone_residuals(Findings& findings, const Network& network, const st
             with_pointer(network, cells, {Code::InvalidConfig, path + ": a residual that stands in no sequence passes its input through; skip_from names what it adds"})
                 .message);
     });
+  }
 }
 
 // A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are ignored (V-20). A cell
 // of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
-LayerPtr read_link(Findings& findings, JsonReader& reader, const Json& spec, const std::string& pointer, bool is_cell) {
+Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const std::string& pointer, bool is_cell) {
   auto link = std::make_unique<Link>();
   const std::size_t before = findings.errors.size();
-  read_common(findings, reader, link->common);
-  link->fields(reader);
+  read_common(findings, reader, link->share.common);
+  link->share.fields(reader);
   const Json* type = find(spec, "type");
-  if (findings.errors.size() != before) return nullptr;
-  if (link->mode() == Link::Mode::Share || (!is_cell && link->mode() == Link::Mode::Auto)) return link;
+  if (findings.errors.size() != before) return {};
+  if (!is_cell && link->feeds())
+    return findings.add(Code::InvalidConfig, pointer, "a feed link stands in a cell of the grid, not inside a container"), Cell();
+  if (!is_cell || link->share.mode() == Share::Mode::Share) return {nullptr, std::move(link)};
   reader.take("type");
   if (type == nullptr) {
     read_hints(findings, reader, pointer, kHintKeys);
     reader.finish();
-    return findings.errors.size() == before ? std::move(link) : nullptr;
+    return findings.errors.size() == before ? Cell(nullptr, std::move(link)) : Cell();
   }
   const std::string* name = as_string(*type);
   const auto kind = name == nullptr ? Result<const LayerKind*>(fail(Code::InvalidConfig, "a type is a text")) : layer_kind(*name);
-  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), nullptr;
-  LayerPtr own = read_operation(findings, reader, **kind, &link->common, pointer);
-  if (!own) return nullptr;
-  link->set_own(std::move(own));
-  return link;
+  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), Cell();
+  LayerPtr own = read_operation(findings, reader, **kind, &link->share.common, pointer);
+  return own ? Cell(std::move(own), std::move(link)) : Cell();
 }
 
-LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting,
-                    std::span<const std::string_view> placement) {
-  if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), nullptr;
-  if (nesting > kDeepestSpec) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kDeepestSpec)), nullptr;
+// What a cell holds, with placement keys, or a place inside a container; empty after an error.
+Cell read_cell(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting, std::span<const std::string_view> placement) {
+  if (!spec.is_object()) return findings.add(Code::InvalidConfig, pointer, "a layer is an object"), Cell();
+  if (nesting > kDeepestSpec) return findings.add(Code::NestingTooDeep, pointer, fmt::format("containers nest deeper than {}", kDeepestSpec)), Cell();
   if (findings.stack.reached())
-    return findings.add(Code::NestingTooDeep, pointer, "containers nest deeper than the stack of this thread allows"), nullptr;
+    return findings.add(Code::NestingTooDeep, pointer, "containers nest deeper than the stack of this thread allows"), Cell();
   JsonReader reader(findings, spec, pointer, nesting);
   for (const std::string_view key : placement) reader.take(key);
   bool is_link = false;
   reader("is_remote_link", is_link);
   if (is_link) return read_link(findings, reader, spec, pointer, !placement.empty());
   // A writer that names every key says is_remote_link: false; without it the target would be dropped in silence.
-  Link none;
+  Share none;
   none.fields(reader);
   if (find(spec, "is_remote_link") == nullptr)
     for (const std::string_view key : {"target_z", "target_y", "target_x", "target_l", "link_mode", "link_merge"})
       if (find(spec, key) != nullptr) findings.object_to(Code::InvalidConfig, fmt::format("{}/{}", pointer, key), "a link's key without is_remote_link");
   const Json* type = reader.take("type");
   const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
-  if (type_name == nullptr) return findings.add(Code::InvalidConfig, pointer + "/type", "a layer type is missing"), nullptr;
+  if (type_name == nullptr) return findings.add(Code::InvalidConfig, pointer + "/type", "a layer type is missing"), Cell();
   const auto kind = layer_kind(*type_name);
-  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), nullptr;
+  if (!kind) return findings.add(kind.error().code, pointer + "/type", kind.error().message), Cell();
   return read_operation(findings, reader, **kind, nullptr, pointer);
+}
+
+LayerPtr read_layer(Findings& findings, const Json& spec, const std::string& pointer, std::size_t nesting) {
+  Cell cell = read_cell(findings, spec, pointer, nesting, {});
+  return cell.link ? std::make_unique<Share>(std::move(cell.link->share)) : std::move(cell.layer);
 }
 
 constexpr std::array<std::string_view, 4> kPlacement = {"z", "y", "x", "l"};
@@ -581,15 +586,15 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
     const Json& item = (*layers)[i];
     cells.push_back(network.num_cells());
     const auto address = is_list && is_unplaced(item) ? Address{0, 0, 0, i} : read_address(findings, item, pointer);
-    LayerPtr layer = read_layer(findings, item, pointer, 0, kPlacement);
-    if (!address || !layer) continue;
+    Cell cell = read_cell(findings, item, pointer, 0, kPlacement);
+    if (!address || cell.is_empty()) continue;
     const auto index = network.index_of(*address);
     if (!index) {
       findings.add(index.error().code, pointer, index.error().message);
-    } else if (network.cell(*index).layer) {
+    } else if (!network.cell(*index).is_empty()) {
       findings.add(Code::InvalidConfig, pointer, network.place_text(*index) + " is taken by an earlier layer");
     } else {
-      LOOM_TRY_VOID(network.place(*address, std::move(layer)));
+      network.exchange(*index, std::move(cell));
       cells.back() = *index;
     }
   }
@@ -630,7 +635,7 @@ Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& o
 
 Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options) {
   Findings findings(options);
-  LayerPtr layer = read_layer(findings, spec, "", 0, {});
+  LayerPtr layer = read_layer(findings, spec, "", 0);
   if (layer) read_given_weights(findings);
   if (!findings.errors.empty()) return findings.joined();
   return layer;

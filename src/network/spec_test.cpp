@@ -9,7 +9,6 @@
 
 #include "core/json.h"
 #include "layers/all.h"
-#include "layers/link/link.h"
 #include "network/golden.h"
 #include "network/network_session.h"
 #include "network/spec.h"
@@ -606,9 +605,9 @@ TEST(Spec, G_63_V_02_J_23_S_05_hostile_specs_are_errors) {
 // Kinds name classes: what casts by them relies on that.
 TEST(Kinds, every_kind_says_its_own_name_and_a_link_says_link) {
   for (const LayerKind* kind : layer_kinds()) EXPECT_EQ(&kind->make()->kind_row(), kind);
-  Link link;
-  link.set_own((*layer_kind("dense"))->make());
-  EXPECT_EQ(link.kind(), "link");
+  const Cell cell((*layer_kind("dense"))->make(), std::make_unique<Link>());
+  EXPECT_EQ(cell.front()->kind(), "link");
+  EXPECT_EQ(cell.layer->kind(), "dense");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "core/nearest.h"
 #include "layers/all.h"
-#include "layers/link/link.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
 
@@ -101,10 +100,10 @@ class JsonWriter final : public FieldVisitor {
 };
 
 // Visitors read and write with one list of fields.
-Json common_settings(const Layer& layer, const Standard& standard) {
+Json common_settings(const CommonSettings& common, const Standard& standard) {
   Json out = Json::object();
   JsonWriter writer(out, standard);
-  visit_common(writer, const_cast<Layer&>(layer).common);
+  visit_common(writer, const_cast<CommonSettings&>(common));
   return out;
 }
 Json own_settings(const Layer& layer, const Standard& standard) {
@@ -114,28 +113,32 @@ Json own_settings(const Layer& layer, const Standard& standard) {
   return out;
 }
 
-Json written(const Layer& layer, const Standard& standard) {
-  Link fresh;
+// The settings of `common`, the keys of a link where there is one, and those of the operation where there is one.
+Json written(const CommonSettings& common, const Share* share, const Layer* operation, const Standard& standard) {
+  Share fresh;
   fresh.common.encoding.dtype = standard.dtype;
   fresh.common.init = standard.init, fresh.common.init_scale = standard.init_scale;
-  Json out = common_settings(layer, standard);
-  drop_defaults(out, common_settings(fresh, standard));
-  if (!reads_init_scale(layer.common.init)) out.erase("init_scale");
+  Json out = common_settings(common, standard);
+  drop_defaults(out, common_settings(fresh.common, standard));
+  if (!reads_init_scale(common.init)) out.erase("init_scale");
   const auto add = [&](const Layer& from, const Layer& defaults) {
     Json settings = own_settings(from, standard);
     drop_defaults(settings, own_settings(defaults, standard));
     out.update(settings);
   };
-  const Link* link = layer_as<Link>(layer);
-  if (link != nullptr) {
+  if (share != nullptr) {
     out["is_remote_link"] = true;
-    add(layer, fresh);
+    add(*share, fresh);
   }
-  const Layer* operation = link == nullptr ? &layer : link->own();
   if (operation == nullptr) return out;
   add(*operation, *operation->kind_row().make());
   out["type"] = std::string(operation->kind());
   return out;
+}
+
+Json written(const Layer& layer, const Standard& standard) {
+  const Share* const share = layer_as<Share>(layer);
+  return written(layer.common, share, share == nullptr ? &layer : nullptr, standard);
 }
 
 }  // namespace
@@ -158,8 +161,9 @@ Json network_to_json(const Network& n) {
   if (!s.metadata.is_null()) out["metadata"] = s.metadata;
   Json layers = Json::array();
   for (std::size_t i = 0; i < n.num_cells(); ++i) {
-    if (!n.cell(i).layer) continue;
-    Json layer = written(*n.cell(i).layer, {s.default_dtype, s.init, s.init_scale});
+    const Cell& cell = n.cell(i);
+    if (cell.is_empty()) continue;
+    Json layer = written(cell.settings(), cell.link ? &cell.link->share : nullptr, cell.layer.get(), {s.default_dtype, s.init, s.init_scale});
     const Address a = n.address_of(i);
     layer["z"] = a.z, layer["y"] = a.y, layer["x"] = a.x, layer["l"] = a.l;
     layers.push_back(std::move(layer));
@@ -261,7 +265,7 @@ Json spec_schema() {
     write_common(properties, *layer);
     properties["is_remote_link"] = {{"type", "boolean"}};
     SchemaWriter link_writer(properties);
-    Link().fields(link_writer);
+    Share().fields(link_writer);
     properties["weights"] = {{"type", "object"}};
     for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
     kinds.push_back(
@@ -270,7 +274,7 @@ Json spec_schema() {
   {
     Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};
     for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
-    Link link;
+    Share link;
     write_common(properties, link);
     kinds.push_back({{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
   }

@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/fp_environment.h"
+#include "network/merge.h"
 #include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
 

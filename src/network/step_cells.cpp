@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "layers/link/link.h"
+#include "network/merge.h"
 #include "network/network.h"
 
 namespace loom {
@@ -51,11 +51,10 @@ class DeclaredWidth final : public FieldVisitor {
   std::optional<std::size_t> found_;
 };
 
-// Multiplications of one tick, roughly: every weight meets every row.
+// Multiplications of one tick, roughly: every weight that runs meets every row.
 std::size_t cost_of(const Layer& layer, const Shape& input, const Shape& output) {
   std::size_t weights = 0;
-  const Layer& operation = layer_as<Link>(layer) != nullptr ? layer.last_operation() : layer;
-  visit_layers("", const_cast<Layer&>(operation), [&](const std::string&, Layer& l) {
+  visit_running(const_cast<Layer&>(layer), [&](Layer& l) {
     l.visit_weights([&](Weight& w) { weights += w.role() == WeightRole::Matrix ? w.elements() : 0; });
   });
   return weights * input.rows() + 4 * (input.elements() + output.elements());
@@ -72,12 +71,10 @@ Result<void> Network::prepare_steps(const Shape& input) {
   std::vector<StepCell> cells(cells_.size());
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].runs()) continue;
-    cells[i].operation = cells_[i].layer.get();
-    const Link* link = layer_as<Link>(*cells[i].operation);
-    if (link == nullptr || !feeds(*link)) continue;
-    cells[i].operation = link->own();
-    cells[i].link = sources_[link->source().slot];
-    cells[i].feed = link->merge();
+    const Link* const link = cells_[i].link.get();
+    const bool is_fed = link != nullptr && feeds(*link);
+    cells[i].operation = is_fed ? cells_[i].layer.get() : cells_[i].operation();
+    if (is_fed) cells[i].link = sources_[link->slot], cells[i].feed = link->share.merge();
   }
   step_cells_ = std::move(cells);
   settle_starts();
@@ -186,7 +183,7 @@ Result<void> Network::check_step_shapes() {
     if (!c.starts) continue;
     // A feed that never starts counts as zeros of the shape that fits.
     if (c.link != StepCell::kNone && step_cells_[c.link].starts)
-      if (auto fits = layer_as<Link>(*cells_[i].layer)->fed_shape(c.source, step_cells_[c.link].output); !fits)
+      if (auto fits = fed_shape(i, c.source, step_cells_[c.link].output); !fits)
         return at(place_text(i), std::move(fits).error());
     if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == Merge::Concat &&
         c.input.cols() != c.source.cols() + step_cells_[c.link].output.cols())

@@ -10,6 +10,7 @@
 #include "layers/metacognition/metacognition.h"
 #include "core/spin_lock.h"
 #include "layers/residual/residual.h"
+#include "network/merge.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -94,7 +95,7 @@ Result<void> StepMesh::plan_skips() {
   skips_.assign(network_->num_cell_sources(), StepCell::kNone);
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
-    visit_running(*network_->cell(i).layer, [&](Layer& layer) {
+    visit_running(const_cast<Layer&>(*cells_[i].cell.operation), [&](Layer& layer) {  // only read
       const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr;
       if (source == nullptr) return;
       skips_[source->slot] = 0;

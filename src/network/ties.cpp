@@ -32,15 +32,12 @@ Result<void> Network::resolve_ties() {
     std::string place;
   };
   std::vector<Wish> wishes;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (cells_[i].layer)
-      visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
-        if (layer.tied_to() != nullptr) wishes.push_back({&layer, place});
-      });
+  each_layer([&](std::size_t, const std::string& place, Layer& layer) {
+    if (layer.tied_to() != nullptr) wishes.push_back({&layer, place});
+  });
   if (wishes.empty()) return {};
   std::map<std::string, Layer*> by_path;
-  for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (cells_[i].layer) visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) { by_path.emplace(place, &layer); });
+  each_layer([&](std::size_t, const std::string& place, Layer& layer) { by_path.emplace(place, &layer); });
   for (const Wish& wish : wishes) {
     const LayerRef& ref = *wish.layer->tied_to();
     Layer* target = nullptr;
@@ -49,7 +46,7 @@ Result<void> Network::resolve_ties() {
       const auto& [z, y, x, l] = *ref.address;
       const auto index = index_of({z, y, x, l});
       if (!index) return at(wish.place + ".tied_to", index.error());
-      target = cells_[*index].layer.get(), target_place = place_text(*index);
+      target = cells_[*index].front(), target_place = place_text(*index);
       if (target == nullptr) return fail(Code::LinkToEmpty, "{}.tied_to: {} is empty", wish.place, target_place);
     } else if (const auto found = by_path.find(ref.path); found != by_path.end()) {
       target = found->second;

@@ -5,9 +5,9 @@
 namespace loom {
 namespace {
 
-// One layer, then those below it; returns parameters and bytes of all.
+// One layer, then those below it, or the operation of the cell whose link `layer` is; returns parameters and bytes of all.
 std::pair<std::size_t, std::size_t> describe(const std::string& path, Layer& layer, const Address& cell, std::size_t depth,
-                                             std::vector<LayerTelemetry>& all) {
+                                             std::vector<LayerTelemetry>& all, Layer* behind = nullptr) {
   const std::size_t at = all.size();
   LayerTelemetry t;
   t.path = path, t.kind = layer.kind(), t.dtype = name(layer.common.encoding.dtype);
@@ -20,11 +20,12 @@ std::pair<std::size_t, std::size_t> describe(const std::string& path, Layer& lay
   });
   std::size_t parameters = t.parameters, bytes = t.bytes;
   all.push_back(std::move(t));
-  layer.visit_children([&](const std::string& below, Layer& child) {
-    // A link's own operation stands at the link's path.
-    const auto [p, b] = describe(below.empty() ? path : path + "." + below, child, cell, depth + 1, all);
+  const auto add = [&](const std::string& place, Layer& child) {
+    const auto [p, b] = describe(place, child, cell, depth + 1, all);
     parameters += p, bytes += b;
-  });
+  };
+  if (behind != nullptr) add(path, *behind);
+  layer.visit_children([&](const std::string& below, Layer& child) { add(path + "." + below, child); });
   all[at].total_parameters = parameters, all[at].total_bytes = bytes;
   return {parameters, bytes};
 }
@@ -35,9 +36,10 @@ NetworkBlueprint blueprint(const Network& network) {
   NetworkBlueprint out;
   out.id = network.settings.id, out.grid = network.size();
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
-    if (!network.cell(i).layer) continue;
+    const Cell& cell = network.cell(i);
+    if (cell.is_empty()) continue;
     const std::size_t at = out.layers.size();
-    const auto [p, b] = describe(Network::path(i), *network.cell(i).layer, network.address_of(i), 0, out.layers);
+    const auto [p, b] = describe(Network::path(i), *cell.front(), network.address_of(i), 0, out.layers, cell.link ? cell.layer.get() : nullptr);
     out.parameters += p, out.bytes += b;
     if (network.is_prepared()) out.layers[at].output = network.shape_after(i);
   }

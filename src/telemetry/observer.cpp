@@ -10,9 +10,7 @@ Result<std::unique_ptr<ObserverHub>> ObserverHub::create(const Network& network)
   hub->network_ = &network;
   LOOM_TRY(hub->alone_, ThreadPool::create(1));
   LOOM_TRY(hub->kernels_, kernels_for(best_isa()));
-  for (std::size_t i = 0; i < network.num_cells(); ++i)
-    if (network.cell(i).layer)
-      visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& path, Layer& layer) { hub->places_[&layer] = {path, i}; });
+  network.each_layer([&](std::size_t i, const std::string& path, Layer& layer) { hub->places_[&layer] = {path, i}; });
   return hub;
 }
 

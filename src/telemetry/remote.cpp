@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "layers/link/link.h"
+#include "layers/share/share.h"
 #include "telemetry/observers.h"
 
 namespace loom {
@@ -40,8 +40,9 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
   const std::string_view path = e.path;
   std::int64_t from = last_;
   const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
-  // The operation that a link runs has ended just before the link, under its owner's path.
-  if (layer_as<Link>(*e.layer) != nullptr && &e.layer->last_operation() != e.layer && !ended_.empty()) take();
+  // What a link runs has ended just before the link: another cell's operation under that cell's path, the cell's own under this one.
+  const Share* const share = layer_as<Share>(*e.layer);
+  if (share != nullptr && !ended_.empty() && (share->target() != nullptr || ended_.back().first == path)) take();
   while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) && ended_.back().first[path.size()] == '.')
     take();
   ended_.emplace_back(path, from);
@@ -94,8 +95,8 @@ Result<void> TanhiObserver::observe(const LayerEvent& e) {
   Json shape = Json::array();
   for (const std::size_t extent : e.tensor.shape.extents()) shape.push_back(extent);
   line["shape"] = std::move(shape), line["label"] = e.path;
-  if (const Link* link = layer_as<Link>(*e.layer)) {
-    const auto& a = link->address();
+  if (const Share* share = layer_as<Share>(*e.layer)) {
+    const auto& a = share->address();
     line["links"] = Json::array({Json::array({a[0], a[1], a[2], a[3]})});
   } else if (e.layer_type == "parallel") {
     const ParallelKeys keys(*e.layer);

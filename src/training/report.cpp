@@ -323,25 +323,23 @@ class Page {
     if (const auto shape = Shape::create(extents); shape && !extents.empty()) run_zeros(network, *shape, watch);
     Table table({{"path", false}, {"kind", false}, {"type", false}, {"input", false}, {"output", false}, {"parameters", true}, {"bytes", true}});
     std::uint64_t parameters = 0, bytes = 0;
-    for (std::size_t i = 0; i < network.num_cells(); ++i)
-      if (network.cell(i).layer)
-        visit_layers(Network::path(i), *network.cell(i).layer, [&](const std::string& place, Layer& layer) {
-          std::uint64_t elements = 0, stored = 0;
-          std::string dtype;
-          layer.visit_all_weights([&](Weight& w) {
-            if (w.is_tied()) return;
-            elements += w.elements(), stored += w.resident_bytes();
-            if (dtype.empty() || w.role() == WeightRole::Matrix) dtype = std::string(name(w.dtype()));
-          });
-          parameters += elements, bytes += stored;
-          const auto shape = watch.shapes.find(&layer);
-          const bool known = shape != watch.shapes.end();
-          std::string kind(layer.kind());
-          if (!layer.common.name.empty()) kind += " “" + layer.common.name + "”";
-          table.row({code(place), html_text(kind) + (layer.common.is_disabled ? " (disabled)" : layer.common.trainable ? "" : " (frozen)"), html_text(dtype),
-                     known ? html_text(shape->second.first) : "", known ? html_text(shape->second.second) : "", elements == 0 ? "" : count_text(elements),
-                     elements == 0 ? "" : bytes_text(stored)});
-        });
+    network.each_layer([&](std::size_t, const std::string& place, Layer& layer) {
+      std::uint64_t elements = 0, stored = 0;
+      std::string dtype;
+      layer.visit_all_weights([&](Weight& w) {
+        if (w.is_tied()) return;
+        elements += w.elements(), stored += w.resident_bytes();
+        if (dtype.empty() || w.role() == WeightRole::Matrix) dtype = std::string(name(w.dtype()));
+      });
+      parameters += elements, bytes += stored;
+      const auto shape = watch.shapes.find(&layer);
+      const bool known = shape != watch.shapes.end();
+      std::string kind(layer.kind());
+      if (!layer.common.name.empty()) kind += " “" + layer.common.name + "”";
+      table.row({code(place), html_text(kind) + (layer.common.is_disabled ? " (disabled)" : layer.common.trainable ? "" : " (frozen)"), html_text(dtype),
+                 known ? html_text(shape->second.first) : "", known ? html_text(shape->second.second) : "", elements == 0 ? "" : count_text(elements),
+                 elements == 0 ? "" : bytes_text(stored)});
+    });
     table.row({"<b>all</b>", "", "", "", "", "<b>" + count_text(parameters) + "</b>", "<b>" + bytes_text(bytes) + "</b>"});
     return html_section("Layers", table.finish() + "<p class=\"sub\">Shapes are those of one sample. Bytes are those of the packed weights with their scales, without masters.</p>\n", true);
   }

@@ -26,7 +26,7 @@ void visit_trained(const std::string& path, Layer& layer, bool trainable, double
   trainable = trainable && layer.common.trainable;
   scale *= layer.common.learning_rate_scale;
   layer.visit_all_weights([&](Weight& w) { visit(path + "." + w.name(), w, trainable, scale); });
-  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(below.empty() ? path : path + "." + below, child, trainable, scale, visit); });
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(path + "." + below, child, trainable, scale, visit); });
 }
 
 // Finds where numbers stop being finite, for a message.
@@ -515,11 +515,9 @@ Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
   if (!ran) return ran.error().message;
   if (watch.first == nullptr) return std::string("the gradient or the loss is not finite; every layer's output is");
   std::string place = "a layer";
-  for (std::size_t i = 0; i < network_->num_cells(); ++i)
-    if (network_->cell(i).layer)
-      visit_layers(Network::path(i), *network_->cell(i).layer, [&](const std::string& path, Layer& layer) {
-        if (&layer == watch.first) place = fmt::format("{} ({})", path, layer.kind());
-      });
+  network_->each_layer([&](std::size_t, const std::string& path, Layer& layer) {
+    if (&layer == watch.first) place = fmt::format("{} ({})", path, layer.kind());
+  });
   return fmt::format("the output of {} is not finite", place);
 }
 

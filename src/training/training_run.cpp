@@ -190,9 +190,9 @@ Result<void> TrainingRun::start_trainer() {
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)
     if (network_->cell(i).runs()) {
-      if (loss.name() == "softmax_crossentropy" && network_->cell(i).layer->last_operation().kind_row().gives_distribution)
+      if (loss.name() == "softmax_crossentropy" && network_->cell(i).gives_distribution())
         warnings_.push_back("softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
-      if (loss.name() == "crossentropy" && network_->cell(i).layer->last_operation().kind_row().gives_distribution)
+      if (loss.name() == "crossentropy" && network_->cell(i).gives_distribution())
         warnings_.push_back("crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is exact and faster");
       break;
     }

@@ -412,17 +412,19 @@ TEST(Training, G_31_D_07_D_37_int8_learns_ten_blobs_as_int16_does) {
 
 // A network of two dense layers on one batch, without files.
 struct Bench {
-  explicit Bench(const Json& first = Json::object(), TrainerConfig config = {}) : network(network_of(spec(first))) {
+  explicit Bench(const Json& first = Json::object(), TrainerConfig config = {}, const Json& second = Json::object())
+      : network(network_of(spec(first, second))) {
     EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
     config.session.threads = 1;
     auto made = Trainer::create(network, config);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     if (made) trainer = std::move(*made);
   }
-  static Json spec(const Json& first) {
+  static Json spec(const Json& first, const Json& second) {
     Json dense{{"type", "dense"}, {"input_height", 3}, {"output_height", 5}, {"bias", true}, {"activation", "tanh"}};
-    for (const auto& [key, value] : first.items()) dense[key] = value;
-    return {{"seed", 1}, {"layers", {dense, {{"type", "dense"}, {"input_height", 5}, {"output_height", 2}}}}};
+    Json last{{"type", "dense"}, {"input_height", 5}, {"output_height", 2}};
+    dense.update(first), last.update(second);
+    return {{"seed", 1}, {"layers", {dense, last}}};
   }
   Samples batch() const { return {{x.data(), Shape::of({4, 3}), Element::f32}, {}, {t.data(), Shape::of({4, 2}), Element::f32}}; }
   std::vector<float> values(const std::string& path) const {
@@ -467,6 +469,19 @@ TEST(Trainer, T_06_frozen_layers_keep_their_weights_and_rates_are_scaled) {
   const std::vector<float> moved = plain.values("layers.0.weight"), half = slow.values("layers.0.weight");
   for (std::size_t i = 0; i < start.size(); ++i)
     EXPECT_NEAR(half[i] - start[i], 0.5 * (moved[i] - start[i]), 6e-8) << i;  // weights below 1 are rounded by up to 3e-8
+}
+
+// The keys of a cell are those of the operation that the link feeds, not of both.
+TEST(Trainer, T_06_a_fed_cell_scales_its_rate_once) {
+  const Json none = Json::object(), fed{{"is_remote_link", true}, {"link_mode", "feed"}, {"target_l", 0}};
+  Json scaled = fed;
+  scaled["learning_rate_scale"] = 0.5;
+  Bench start(none, {}, fed), plain(none, {}, fed), slow(none, {}, scaled);
+  for (Bench* b : {&plain, &slow}) ASSERT_TRUE(b->trainer->step(b->batch()));
+  const std::vector<float> at = start.values("layers.1.weight"), moved = plain.values("layers.1.weight"), half = slow.values("layers.1.weight");
+  ASSERT_EQ(at.size(), 10u);
+  ASSERT_NE(at, moved);
+  for (std::size_t i = 0; i < at.size(); ++i) EXPECT_NEAR(half[i] - at[i], 0.5 * (moved[i] - at[i]), 6e-8) << i;
 }
 
 TEST(Trainer, T_04_a_batch_that_is_not_finite_is_skipped_and_ten_end_the_training) {

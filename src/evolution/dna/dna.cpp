@@ -1,7 +1,6 @@
 #include "evolution/dna/dna.h"
 
 #include "evolution/sums.h"
-#include "layers/link/link.h"
 
 namespace loom {
 namespace {
@@ -41,29 +40,12 @@ class Extractor {
   Result<void> cell(std::size_t index) {
     Signature s;
     s.address = network_.address_of(index), s.path = Network::path(index);
-    return add(std::move(s), *network_.cell(index).layer);
+    return add(std::move(s), *network_.cell(index).front(), values_of_cell(index, 0));
   }
 
   Dna dna;
 
  private:
-  Result<void> add(Signature s, Layer& layer) {
-    LOOM_TRY(Values own, values_of(layer, 0));
-    s.type = own.type, s.dtype = own.dtype, s.weights = std::move(own.values), s.has_weights = own.has_weights;
-    const Address address = s.address;
-    const std::string path = s.path;
-    dna.signatures.push_back(std::move(s));
-    if (!options_.nested || layer_as<Link>(layer) != nullptr) return {};
-    Result<void> done;
-    layer.visit_children([&](const std::string& below, Layer& child) {
-      if (!done) return;
-      Signature nested;
-      nested.address = address, nested.path = path + "." + below, nested.is_cell = false;
-      done = add(std::move(nested), child);
-    });
-    return done;
-  }
-
   struct Values {
     std::string type;
     DType dtype = DType::float32;
@@ -71,9 +53,37 @@ class Extractor {
     bool has_weights = false;
   };
 
+  Result<void> add(Signature s, Layer& layer, Result<Values> values) {
+    LOOM_TRY(Values own, std::move(values));
+    s.type = own.type, s.dtype = own.dtype, s.weights = std::move(own.values), s.has_weights = own.has_weights;
+    const Address address = s.address;
+    const std::string path = s.path;
+    dna.signatures.push_back(std::move(s));
+    if (!options_.nested) return {};
+    Result<void> done;
+    layer.visit_children([&](const std::string& below, Layer& child) {
+      if (!done) return;
+      Signature nested;
+      nested.address = address, nested.path = path + "." + below, nested.is_cell = false;
+      done = add(std::move(nested), child, values_of(child, 0));
+    });
+    return done;
+  }
+
+  // What a cell runs; another cell's output that passes through is a link.
+  Result<Values> values_of_cell(std::size_t index, int depth) {
+    const Cell& cell = network_.cell(index);
+    if (cell.operation() != nullptr) return values_of(*cell.operation(), depth + cell.is_fed());
+    return Values{"link", DType::float32, {1}, false};
+  }
+
   Result<Values> values_of(Layer& layer, int depth) {
     if (depth > kMaxDepth) return fail(Code::NestingTooDeep, "dna: links and containers nest deeper than {}", kMaxDepth);
-    if (Link* link = layer_as<Link>(layer)) return values_of_link(*link, depth);
+    if (const Share* share = layer_as<Share>(layer)) {  // it is what its target is
+      LOOM_TRY(const std::size_t target, network_.target_of(*share));
+      if (network_.cell(target).is_empty()) return fail(Code::LinkToEmpty, "dna: a link leads to {}, which is empty", network_.place_text(target));
+      return values_of_cell(target, depth + 1);
+    }
     Values out;
     out.type = std::string(layer.kind()), out.dtype = layer.common.encoding.dtype;
     Result<void> done;
@@ -101,18 +111,6 @@ class Extractor {
     return out;
   }
 
-  // A link that shares is what its target is.
-  Result<Values> values_of_link(Link& link, int depth) {
-    if (link.feeds()) {
-      if (link.own() != nullptr) return values_of(*link.own(), depth + 1);
-      return Values{"link", DType::float32, {1}, false};
-    }
-    const auto& a = link.address();
-    LOOM_TRY(const std::size_t target, network_.index_of({a[0], a[1], a[2], a[3]}));
-    if (!network_.cell(target).layer) return fail(Code::LinkToEmpty, "dna: a link leads to {}, which is empty", network_.place_text(target));
-    return values_of(*network_.cell(target).layer, depth + 1);
-  }
-
   const Network& network_;
   DnaOptions options_;
   std::size_t total_ = 0;
@@ -127,7 +125,7 @@ std::string Signature::key() const {
 Result<Dna> extract_dna(const Network& network, const DnaOptions& options) {
   Extractor extractor(network, options);
   for (std::size_t i = 0; i < network.num_cells(); ++i)
-    if (network.cell(i).layer) {
+    if (!network.cell(i).is_empty()) {
       if (auto done = extractor.cell(i); !done) return at(network.place_text(i), std::move(done).error());
     }
   return std::move(extractor.dna);

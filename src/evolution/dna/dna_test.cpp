@@ -115,7 +115,7 @@ TEST(Dna, E_04_G_83_shifts_none_against_itself_two_for_swapped_cells) {
   Network a = read(row_of({dense(3, 3), dense(3, 3), dense(3, 3), softmax, softmax}, R"("seed":4,)"));
   EXPECT_TRUE(compare_dna(dna(a), dna(a)).shifts.empty());
   Network b = clone_network(a).value();
-  LayerPtr first = b.exchange(0, nullptr), third = b.exchange(2, std::move(first));
+  Cell first = b.exchange(0, {}), third = b.exchange(2, std::move(first));
   b.exchange(0, std::move(third));
   const auto shifts = compare_dna(dna(a), dna(b)).shifts;
   ASSERT_EQ(shifts.size(), 2u);
@@ -164,7 +164,7 @@ TEST(Dna, links_that_lead_in_a_circle_are_an_error) {
 TEST(Dna, the_picture_names_shifts_and_refuses_what_is_too_large) {
   Network a = read(row_of({dense(3, 3), dense(3, 3)}, R"("seed":4,)"));
   Network b = clone_network(a).value();
-  LayerPtr first = b.exchange(0, nullptr), second = b.exchange(1, std::move(first));
+  Cell first = b.exchange(0, {}), second = b.exchange(1, std::move(first));
   b.exchange(0, std::move(second));
   const Dna x = dna(a), y = dna(b);
   const auto svg = heat_map_svg(x, y, compare_dna(x, y), "<a>", "b");

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "layers/link/link.h"
 #include "layers/residual/residual.h"
 #include "layers/sequential/sequential.h"
 #include "network/clone.h"
@@ -70,9 +69,9 @@ Result<Network> ensemble_network(std::span<const Network* const> networks) {
     for (std::size_t i = 0; i < network->num_cells(); ++i) {
       if (!network->cell(i).runs()) continue;
       bool refers = false;
-      visit_layers("", *network->cell(i).layer, [&](const std::string&, Layer& l) {
+      visit_layers("", *network->cell(i).front(), [&](const std::string&, Layer& l) {
         Residual* residual = layer_as<Residual>(l);
-        refers = refers || layer_as<Link>(l) != nullptr || (residual != nullptr && residual->cell() != nullptr);
+        refers = refers || layer_as<Share>(l) != nullptr || (residual != nullptr && residual->cell() != nullptr);
       });
       if (refers) return fail(Code::Unsupported, "{} refers to another cell by its address", network->place_text(i));
       LOOM_TRY(LayerPtr copy, clone_layer(*network->cell(i).layer));

@@ -1,7 +1,6 @@
 // New paths through other cells' operations, and their end (engine E-23).
 
 #include "evolution/mutation/editor.h"
-#include "layers/link/link.h"
 #include "layers/parallel/parallel.h"
 #include "layers/sequential/sequential.h"
 #include "network/clone.h"
@@ -19,11 +18,12 @@ Result<LayerPtr> dense_between(std::size_t in, std::size_t out, const MutationCo
   return layer;
 }
 
-// sequential[ Dense where the target reads another width, link, Dense where it gives another width ]
+// sequential[ Dense where the target reads another width, share, Dense where it gives another width ]
 Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t to, const MutationConfig& config, std::uint64_t seed) {
   const Network& network = editor.network();
   const Shape in = editor.before(from), out = network.shape_after(from);
-  const Layer& target = *network.cell(to).layer;
+  if (network.cell(to).is_fed()) return fail(Code::Unsupported, "{} reads another cell", network.place_text(to));
+  const Layer& target = *network.cell(to).operation();
   // The input shape of the target itself: `in` where its operation accepts it as it stands, else the shape it reads in the forward pass.
   const Shape reads = target.output_shape(in) ? in : editor.before(to);
   std::vector<LayerPtr> children;
@@ -34,7 +34,7 @@ Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t t
   }
   LOOM_TRY(const Shape gives, target.output_shape(fitted));
   const Address a = network.address_of(to);
-  children.push_back(std::make_unique<Link>(std::array{a.z, a.y, a.x, a.l}, Link::Mode::Share));
+  children.push_back(std::make_unique<Share>(std::array{a.z, a.y, a.x, a.l}));
   if (gives.cols() != out.cols()) {
     LOOM_TRY(LayerPtr adapter, dense_between(gives.cols(), out.cols(), config, seed + 1));
     children.push_back(std::move(adapter));
@@ -49,10 +49,10 @@ bool adds(const Layer& layer) {
   return parallel != nullptr && parallel->config().combine_mode == ParallelConfig::Combine::Add;
 }
 
-bool is_link_branch(Layer& branch) {
-  bool found = layer_as<Link>(branch) != nullptr;
+bool is_sharing(Layer& branch) {
+  bool found = layer_as<Share>(branch) != nullptr;
   if (branch.kind_row().inside == Inside::Chain)
-    branch.visit_children([&](const std::string&, Layer& child) { found = found || layer_as<Link>(child) != nullptr; });
+    branch.visit_children([&](const std::string&, Layer& child) { found = found || layer_as<Share>(child) != nullptr; });
   return found;
 }
 
@@ -62,8 +62,8 @@ bool add_connection(Editor& editor, const MutationConfig& config, Draws& draws) 
   const Network& network = editor.network();
   std::vector<std::size_t> running, filled;
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
-    if (network.cell(i).layer) filled.push_back(i);
-    if (network.cell(i).runs() && layer_as<Link>(*network.cell(i).layer) == nullptr) running.push_back(i);
+    if (!network.cell(i).is_empty()) filled.push_back(i);
+    if (network.cell(i).runs() && network.cell(i).link == nullptr) running.push_back(i);
   }
   if (running.empty() || filled.size() < 2) return false;
   for (int attempt = 0; attempt < kTries; ++attempt) {
@@ -98,18 +98,18 @@ bool drop_connection(Editor& editor, Draws& draws) {
     if (adds(layer) && !place.is_adapted) {
       const std::vector<LayerPtr>& branches = *child_list(layer, "parallel_branches");
       for (std::size_t i = 0; i < branches.size(); ++i)
-        if (branches.size() > 1 && is_link_branch(*branches[i])) found.push_back({place, i});
+        if (branches.size() > 1 && is_sharing(*branches[i])) found.push_back({place, i});
     }
     visit_child_places(layer, [&](const std::string& below, LayerPtr& slot) { look(place.child(below, layer, slot)); });
   };
   for (std::size_t i = 0; i < network.num_cells(); ++i)
-    if (network.cell(i).layer) look({i, Network::path(i)});
+    if (!network.cell(i).is_empty()) look({i, Network::path(i)});
   if (found.empty()) return false;
   const Found& pick = found[draws.below(found.size())];
   Layer& parallel = *editor.at(pick.place);
   std::vector<LayerPtr>& branches = *child_list(parallel, "parallel_branches");
   if (!editor.remove(parallel, branches, pick.branch)) return false;
-  if (branches.size() == 1 && !is_link_branch(*branches[0])) editor.unwrap(pick.place, branches);
+  if (branches.size() == 1 && !is_sharing(*branches[0])) editor.unwrap(pick.place, branches);
   return true;
 }
 

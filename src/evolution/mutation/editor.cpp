@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "layers/link/link.h"
 #include "layers/lora/lora.h"
 #include "network/clone.h"
 
@@ -23,16 +22,14 @@ class Operations {
   }
 
  private:
-  std::size_t of_cell(std::size_t cell) {
-    if (!known_[cell]) known_[cell] = of(*network_.cell(cell).layer);
-    return *known_[cell];
+  std::size_t of_cell(std::size_t index) {
+    const Cell& cell = network_.cell(index);
+    if (!known_[index]) known_[index] = cell.is_fed() + (cell.operation() != nullptr ? of(*cell.operation()) : 0);
+    return *known_[index];
   }
   std::size_t of(Layer& layer) {
     std::size_t sum = 1;
-    if (Link* link = layer_as<Link>(layer); link != nullptr && !link->feeds()) {
-      const auto& a = link->address();
-      return sum + of_cell(network_.index_of({a[0], a[1], a[2], a[3]}).value());
-    }
+    if (const Share* share = layer_as<Share>(layer)) return sum + of_cell(network_.target_of(*share).value());
     layer.visit_children([&](const std::string&, Layer& child) { sum += of(child); });
     return sum;
   }
@@ -62,12 +59,13 @@ void Editor::restore(Layer* parent) {
 }
 
 bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
+  Cell other(std::move(layer));
   const auto exchange = [&] {
     if (place.slot == nullptr) {
-      layer = network_->exchange(place.cell, std::move(layer));
+      other = network_->exchange(place.cell, std::move(other));
     } else {
       network_->unresolve();
-      std::swap(*place.slot, layer);
+      std::swap(*place.slot, other.layer);
     }
   };
   exchange();
@@ -77,11 +75,13 @@ bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
   return false;
 }
 
-bool Editor::toggle(Layer& layer, Layer* parent) {
+bool Editor::toggle(const LayerPlace& place) {
+  CommonSettings& settings = place.slot != nullptr ? (*place.slot)->common : network_->cell(place.cell).settings();
+  Layer* parent = place.parent;
   if (parent != nullptr && layer_as<Lora>(*parent) != nullptr) parent = nullptr;  // its build() would attach the adapters once more
-  layer.common.is_disabled = !layer.common.is_disabled;
+  settings.is_disabled = !settings.is_disabled;
   if (fits(parent)) return true;
-  layer.common.is_disabled = !layer.common.is_disabled;
+  settings.is_disabled = !settings.is_disabled;
   restore(parent);
   return false;
 }
@@ -110,10 +110,10 @@ bool Editor::remove(Layer& container, std::vector<LayerPtr>& children, std::size
 
 bool Editor::wrap(std::size_t cell, LayerPtr parallel) {
   std::vector<LayerPtr>& branches = *child_list(*parallel, "parallel_branches");
-  branches[0] = network_->exchange(cell, nullptr);
+  branches[0] = network_->exchange(cell, {}).layer;
   network_->exchange(cell, std::move(parallel));
   if (fits(nullptr)) return true;
-  parallel = network_->exchange(cell, nullptr);
+  parallel = network_->exchange(cell, {}).layer;
   network_->exchange(cell, std::move(branches[0]));
   restore(nullptr);
   return false;
@@ -124,7 +124,7 @@ bool Editor::unwrap(const LayerPlace& place, std::vector<LayerPtr>& branches) {
   LayerPtr layer = std::move(branches[0]);
   const auto exchange = [&] {
     if (place.slot == nullptr)
-      layer = network_->exchange(place.cell, std::move(layer));
+      layer = network_->exchange(place.cell, std::move(layer)).layer;
     else
       std::swap(*place.slot, layer);
   };

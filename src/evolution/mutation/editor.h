@@ -31,7 +31,8 @@ class Editor {
   static Result<Editor> create(Network& network, const Shape& input, std::size_t max_operations);
 
   Network& network() const { return *network_; }
-  Layer* at(const LayerPlace& place) const { return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).layer.get(); }
+  // In a cell that has a link that link's share, which has neither weights nor children: what stands behind a link is left alone.
+  Layer* at(const LayerPlace& place) const { return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).front(); }
   // Shape in front of a cell.
   Shape before(std::size_t cell) const { return cell == 0 ? input_ : network_->shape_after(cell - 1); }
 
@@ -39,10 +40,10 @@ class Editor {
   // The network is prepared after each of these, changed or not; false: the change did not fit and was taken back. A null layer empties a
   // cell.
   bool replace(const LayerPlace& place, LayerPtr layer);
-  bool toggle(Layer& layer, Layer* parent);
+  bool toggle(const LayerPlace& place);
   bool append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child);
   bool remove(Layer& container, std::vector<LayerPtr>& children, std::size_t child);
-  // The cell's layer becomes the first branch of `parallel`, which holds a null there.
+  // The layer of a cell without a link becomes the first branch of `parallel`, which holds a null there.
   bool wrap(std::size_t cell, LayerPtr parallel);
   // The first branch of the container takes the container's place.
   bool unwrap(const LayerPlace& place, std::vector<LayerPtr>& branches);

@@ -2,7 +2,6 @@
 
 #include "evolution/mutation/editor.h"
 #include "evolution/weight_values.h"
-#include "layers/link/link.h"
 #include "layers/lora/lora.h"
 #include "layers/metacognition/metacognition.h"
 #include "layers/sequential/sequential.h"
@@ -27,13 +26,12 @@ class Mutator {
 
   Result<void> run() {
     for (std::size_t i = 0; i < network().num_cells(); ++i)
-      if (network().cell(i).layer) {
+      if (!network().cell(i).is_empty()) {
         const Shape out = network().shape_after(i);
         LOOM_TRY_VOID(layer({i, Network::path(i)}, editor_.before(i), network().cell(i).runs() ? std::optional(out) : std::nullopt));
       }
     std::size_t layers = 0;
-    for (std::size_t i = 0; i < network().num_cells(); ++i)
-      if (network().cell(i).layer) visit_layers("", *network().cell(i).layer, [&](const std::string&, Layer&) { ++layers; });
+    network().each_layer([&](std::size_t, const std::string&, Layer&) { ++layers; });
     const bool has_room = layers < config_.max_layers;
     NetworkDraws connections(config_, key_);
     if (connections.adds) count(Mutation::AddConnection, has_room && add_connection(editor_, config_, connections.add));
@@ -41,7 +39,7 @@ class Mutator {
     if (config_.dtype_rate > 0) each_layer([&](const LayerPlace& place) { return dtype(place); });
     if (config_.cell_grow_rate > 0 && has_room)
       for (std::size_t i = 0; i < network().num_cells(); ++i)
-        if (!network().cell(i).layer) grow(i);
+        if (network().cell(i).is_empty()) grow(i);
     if (config_.layer_prune_rate > 0) each_layer([&](const LayerPlace& place) { return prune(place); });
     return {};
   }
@@ -63,13 +61,12 @@ class Mutator {
       count(Mutation::Type, made);
       if (made) return {};
     }
-    if (drawn.toggles) count(Mutation::Toggle, editor_.toggle(*editor_.at(place), place.parent));
+    if (drawn.toggles) count(Mutation::Toggle, editor_.toggle(place));
     return children(place, in);
   }
 
   Result<void> children(const LayerPlace& place, std::optional<Shape> in) {
     Layer& parent = *editor_.at(place);
-    if (layer_as<Link>(parent) != nullptr) return {};
     const bool is_sequence = parent.kind_row().inside == Inside::Chain, is_parallel = parent.kind_row().inside == Inside::Branches;
     Result<void> done;
     visit_child_places(parent, [&](const std::string& below, LayerPtr& slot) {
@@ -143,13 +140,13 @@ class Mutator {
       return false;
     };
     for (std::size_t i = 0; i < network().num_cells(); ++i)
-      if (network().cell(i).layer) visit({i, Network::path(i)});
+      if (!network().cell(i).is_empty()) visit({i, Network::path(i)});
   }
 
   bool dtype(const LayerPlace& place) {
     Layer& layer = *editor_.at(place);
     Draws d = draws(place.path, "dtype");
-    if (config_.dtypes.empty() || layer_as<Link>(layer) != nullptr || !d.chance(config_.dtype_rate)) return false;
+    if (config_.dtypes.empty() || !d.chance(config_.dtype_rate)) return false;
     bool has_weights = false;
     layer.visit_weights([&](Weight& w) { has_weights = has_weights || (w.has_value() && !w.is_tied()); });
     if (!has_weights) return false;

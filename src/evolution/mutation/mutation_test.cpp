@@ -216,6 +216,30 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
   EXPECT_FALSE(n.cell(1).layer->common.is_disabled);
 }
 
+// A cell goes off and on with its link, and away and back.
+TEST(Mutation, E_22_E_26_a_linked_cell_is_switched_and_pruned_as_one) {
+  const auto linked = [](const char* mode) { return dense(4, 4, fmt::format(R"("is_remote_link":true,"target_x":0,"link_mode":"{}")", mode)); };
+  const std::vector<std::string> cells = {dense(4, 4), linked("feed"), linked("auto"), R"({"is_remote_link":true,"target_x":1,"link_mode":"feed"})",
+                                          dense(4, 2)};
+  Network n = read(row_of(cells));
+  const auto before = bytes(n);
+  const MutationConfig all = only(&MutationConfig::layer_toggle_rate);
+  EXPECT_EQ(changed(n, Shape::of({1, 4}), all).of(Mutation::Toggle), 4u);  // the last one gives the output's width
+  const Json layers = network_to_json(n)["layers"];
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(layers[i]["is_disabled"], true) << i;
+  EXPECT_EQ(layers[1]["type"], "dense");
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_FALSE(n.cell(i).runs()) << i;
+  EXPECT_EQ(changed(n, Shape::of({1, 4}), all).of(Mutation::Toggle), 4u);
+  EXPECT_EQ(bytes(n), before);
+  const MutationReport pruned = changed(n, Shape::of({1, 4}), only(&MutationConfig::layer_prune_rate));
+  EXPECT_EQ(pruned.of(Mutation::Prune), 2u);  // links lead to cells 0 and 1, so these come back
+  EXPECT_TRUE(n.cell(2).is_empty() && n.cell(3).is_empty());
+  const Json left = network_to_json(n)["layers"], had = network_to_json(read(row_of(cells)))["layers"];
+  ASSERT_EQ(left.size(), 3u);
+  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(left[i], had[i]);
+  EXPECT_EQ(left[2], had[4]);
+}
+
 TEST(Mutation, E_22_a_toggle_inside_a_lora_leaves_its_adapters_alone) {
   Network n = read(row_of({R"({"type":"lora","rank":2,"base_layer":)" + dense(4, 4) + "}"}));
   MutationConfig c = only(&MutationConfig::layer_toggle_rate);

@@ -13,7 +13,7 @@ bool DenseChain::read(const Network& network) {
   if (network.settings.activations != Element::f32) return false;
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (!network.cell(i).runs()) continue;
-    const Dense* dense = layer_as<Dense>(*network.cell(i).layer);
+    const Dense* dense = layer_as<Dense>(*network.cell(i).front());
     if (dense == nullptr) return false;
     const Weight &weight = dense->weight(), &bias = dense->bias();
     if (!weight.adapters().empty() || !weight.has_value()) return false;

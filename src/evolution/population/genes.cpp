@@ -5,7 +5,6 @@
 #include "dtypes/float16.h"
 #include "evolution/mutation/editor.h"
 #include "evolution/weight_values.h"
-#include "layers/link/link.h"
 #include "layers/lora/lora.h"
 #include "layers/metacognition/metacognition.h"
 
@@ -25,10 +24,11 @@ bool is_plain(Weight& w) {
 Genes::Genes(const Network& network) {
   bool usable = true;
   for (std::size_t i = 0; i < network.num_cells() && usable; ++i) {
-    if (!network.cell(i).layer) continue;
-    Layer& layer = *network.cell(i).layer;
+    if (network.cell(i).is_empty()) continue;
+    Layer& layer = *network.cell(i).front();
     layer.visit_children([&](const std::string&, Layer&) { usable = false; });
-    usable = usable && layer_as<Link>(layer) == nullptr && layer_as<Lora>(layer) == nullptr && layer_as<Metacognition>(layer) == nullptr && layer.tied_to() == nullptr;
+    usable = usable && network.cell(i).link == nullptr && layer_as<Lora>(layer) == nullptr && layer_as<Metacognition>(layer) == nullptr &&
+             layer.tied_to() == nullptr;
     if (!usable) break;
     std::string path = Network::path(i);
     const std::uint32_t site = random_site(path);

@@ -7,7 +7,6 @@
 #include "core/nearest.h"
 #include "evolution/sums.h"
 #include "evolution/weight_values.h"
-#include "layers/link/link.h"
 #include "network/clone.h"
 
 namespace loom {
@@ -103,20 +102,15 @@ Result<Network> splice(const Network& a, const Network& b, const SpliceConfig& c
   LOOM_TRY(Network child, clone_network(a));
   LOOM_TRY_VOID(child.resolve_ties());
   std::map<std::string, Layer*> others;
-  for (std::size_t i = 0; i < b.num_cells(); ++i)
-    if (b.cell(i).layer) visit_layers(Network::path(i), *b.cell(i).layer, [&](const std::string& path, Layer& l) { others.emplace(path, &l); });
+  b.each_layer([&](std::size_t, const std::string& path, Layer& l) { others.emplace(path, &l); });  // a link hides the layer behind it
   const Mixer mixer(config);
   Result<void> done;
-  for (std::size_t i = 0; i < child.num_cells() && done; ++i) {
-    if (!child.cell(i).layer) continue;
-    visit_layers(Network::path(i), *child.cell(i).layer, [&](const std::string& path, Layer& layer) {
-      const auto other = others.find(path);
-      if (!done || other == others.end() || &other->second->kind_row() != &layer.kind_row() || layer_as<Link>(layer) != nullptr ||
-          layer_as<Link>(*other->second) != nullptr || !alike(own_weights(layer), own_weights(*other->second)))
-        return;
-      done = mix_layers(mixer, path, layer, *other->second, report);
-    });
-  }
+  child.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
+    const auto other = others.find(path);
+    if (!done || other == others.end() || &other->second->kind_row() != &layer.kind_row() || !alike(own_weights(layer), own_weights(*other->second)))
+      return;
+    done = mix_layers(mixer, path, layer, *other->second, report);
+  });
   if (!done) return tl::make_unexpected(std::move(done).error());
   if (report != nullptr) {
     LOOM_TRY(report->parent_a, extract_dna(a));

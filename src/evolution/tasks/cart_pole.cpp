@@ -4,7 +4,6 @@
 #include "core/philox.h"
 #include "evolution/sums.h"
 #include "evolution/tasks/task.h"
-#include "layers/link/link.h"
 #include "simd/math64.h"
 
 namespace loom {
@@ -101,10 +100,9 @@ class CartPole final : public Task {
 // Matrices of a layer for an input of that shape.
 double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool always = false) {
   if (layer.common.is_disabled && !always) return 0;
-  if (Link* link = layer_as<Link>(layer)) {
-    if (link->feeds()) return link->own() != nullptr ? multiply_adds(network, *link->own(), in) : 0;
-    const auto& a = link->address();
-    return multiply_adds(network, *network.cell(*network.index_of({a[0], a[1], a[2], a[3]})).layer, in, true);
+  if (const Share* share = layer_as<Share>(layer)) {
+    Layer* const operation = network.cell(*network.target_of(*share)).operation();
+    return operation == nullptr ? 0 : multiply_adds(network, *operation, in, true);
   }
   const auto out = layer.output_shape(in);
   double sum = 0;
@@ -132,8 +130,11 @@ std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config) { return std:
 
 double multiply_adds(const Network& network, const Shape& input) {
   double sum = 0;
-  for (std::size_t i = 0; i < network.num_cells(); ++i)
-    if (network.cell(i).runs()) sum += multiply_adds(network, *network.cell(i).layer, i == 0 ? input : network.shape_after(i - 1));
+  for (std::size_t i = 0; i < network.num_cells(); ++i) {
+    const Cell& cell = network.cell(i);
+    if (!cell.runs() || cell.operation() == nullptr) continue;
+    sum += multiply_adds(network, *cell.operation(), i == 0 ? input : network.shape_after(i - 1));
+  }
   return sum;
 }
 

@@ -7,7 +7,6 @@
 #include "core/fp_environment.h"
 #include "learning/names.h"
 #include "learning/tween/tween_feedback.h"
-#include "layers/link/link.h"
 #include "network/step_mesh.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/finite.h"
@@ -41,7 +40,7 @@ void visit_trained(const std::string& path, Layer& layer, bool trainable, double
   trainable = trainable && layer.common.trainable;
   scale *= layer.common.learning_rate_scale;
   visit(path, layer, trainable, scale);
-  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(below.empty() ? path : path + "." + below, child, trainable, scale, visit); });
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(path + "." + below, child, trainable, scale, visit); });
 }
 
 }  // namespace
@@ -120,9 +119,8 @@ Result<void> TweenSession::collect() {
   if (error) return tl::make_unexpected(*std::move(error));
   for (std::size_t i = 0; i < network_->num_cells(); ++i) {
     const Cell& cell = network_->cell(i);
-    if (!cell.layer) continue;
-    if (cell.runs()) executed_.push_back(cell.layer.get());
-    visit_trained(Network::path(i), *cell.layer, true, 1, [&](const std::string& path, Layer& layer, bool trainable, double scale) {
+    if (cell.runs()) executed_.push_back(cell.front());
+    const auto visit = [&](const std::string& path, Layer& layer, bool trainable, double scale) {
       LayerState state{path, {}, {}, &layer, scale, trainable};
       layer.visit_all_weights([&](Weight& w) {
         if (w.slot() >= weights_.size() || weights_[w.slot()].weight == nullptr || w.is_frozen()) return;
@@ -130,16 +128,18 @@ Result<void> TweenSession::collect() {
       });
       layer_index_[&layer] = layers_.size();
       layers_.push_back(std::move(state));
-    });
+    };
+    if (cell.link) visit_trained(Network::path(i), *cell.front(), true, 1, visit);
+    if (cell.layer) visit_trained(Network::path(i), *cell.layer, true, 1, visit);
   }
   // A weight that several layers name, or that links lead to, may be met more than once in a step.
   std::vector<std::size_t> owners(weights_.size());
   for (const LayerState& state : layers_)
     for (const std::size_t slot : state.weights) weights_[slot].is_shared |= owners[slot]++ > 0;
   for (const LayerState& state : layers_) {
-    const Link* link = layer_as<Link>(*state.layer);
-    if (link == nullptr || link->target() == nullptr) continue;
-    visit_layers("", *link->target(), [&](const std::string&, Layer& layer) {
+    const Share* share = layer_as<Share>(*state.layer);
+    if (share == nullptr || share->target() == nullptr) continue;
+    visit_layers("", *share->target(), [&](const std::string&, Layer& layer) {
       if (const auto found = layer_index_.find(&layer); found != layer_index_.end())
         for (const std::size_t slot : layers_[found->second].weights) weights_[slot].is_shared = true;
     });

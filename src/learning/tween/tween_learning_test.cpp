@@ -201,6 +201,26 @@ TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
   EXPECT_EQ(moved, 1u);
 }
 
+// An auto link feeds in the step mesh alone: in a sweep it is no consumer of its target's output.
+TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
+  const auto linked = [](const char* mode) {
+    return fmt::format(R"({{"is_remote_link":true,"target_l":0,"link_mode":"{}","link_merge":"add",{})", mode, dense(3, 3, "tanh").substr(1));
+  };
+  const auto learned = [&](bool steps_first) -> std::vector<float> {
+    Network network = network_of({dense(3, 3, "tanh"), dense(3, 3, "tanh"), linked("auto"), linked("feed"), dense(3, 2)}, {4, 3});
+    if (steps_first) EXPECT_TRUE(network.prepare_steps(Shape::of({4, 3})));
+    EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
+    const auto session = TweenSession::create(network, layerwise(), on_threads(1)).value();
+    const std::vector<float> x = random_values("x", 12), t = random_values("t", 8, 2);
+    EXPECT_TRUE(session->forward({x.data(), Shape::of({4, 3})}));
+    EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({4, 2})}}, 0.5));
+    std::vector<float> all;
+    network.visit_weights([&](const std::string&, Weight& w, Layer&) { all.insert(all.end(), w.master().begin(), w.master().end()); });
+    return all;
+  };
+  EXPECT_EQ(learned(true), learned(false));
+}
+
 // Disabled and empty cells hand targets on.
 TEST(Tween, W_31_disabled_cells_copy_targets) {
   std::string off = dense(4, 4);

@@ -14,7 +14,6 @@
 #include "core/json.h"
 #include "core/philox.h"
 #include "layers/adapter.h"
-#include "layers/link/link.h"
 #include "network/network.h"
 
 namespace loom::test {

@@ -1,7 +1,6 @@
 #pragma once
 // Containers, links and the sweep over the grid (reference.h).
 
-#include "layers/link/link.h"
 #include "reference_layers.h"
 
 namespace loom::test {
@@ -18,7 +17,14 @@ class ReferenceNetwork {
     unit = network.settings.activations == Element::f64 ? 0x1p-52 : 0x1p-24;
     tiny = network.settings.activations == Element::f64 ? 0x1p-480 : 0x1p-50;
     quantises = network.settings.activations == Element::f32;
-    for (const auto& [index, cell] : cells_) note(Network::path(index), *cell, *network.cell(index).layer);
+    for (const auto& [index, cell] : cells_) {
+      const Cell& placed = network.cell(index);
+      if (placed.link) specs_[placed.front()] = cell;
+      if (!placed.layer) continue;
+      Json own = *cell;
+      for (const char* key : {"is_remote_link", "link_mode", "link_merge"}) own.erase(key);
+      note(Network::path(index), own_[index] = std::move(own), *placed.layer);
+    }
   }
 
   // The settings of a layer, by the object that runs it.
@@ -34,7 +40,7 @@ class ReferenceNetwork {
     for (std::size_t i = 0; i < network_.num_cells(); ++i) {
       const auto found = cells_.find(i);
       if (found != cells_.end() && !Settings(*found->second).flag("is_disabled")) {
-        auto next = layer(*found->second, *network_.cell(i).layer, now);
+        auto next = cell(i, now);
         if (!next) return std::nullopt;
         now = std::move(*next);
       }
@@ -82,19 +88,27 @@ class ReferenceNetwork {
   std::optional<Tensor> sequential(const Settings& s, Layer& l, const Tensor& x);
   std::optional<Tensor> parallel(const Settings& s, Layer& l, const Tensor& x);
   std::optional<Tensor> filter(const Settings& s, Layer& l, const Tensor& x, const std::vector<Tensor>& branches, const std::vector<bool>& enabled);
-  std::optional<Tensor> link(const Settings& s, Layer& l, const Tensor& x);
+  std::optional<Tensor> cell(std::size_t index, const Tensor& x);
+  std::size_t target_of(const Settings& link) const;
+  std::optional<Tensor> share(const Settings& s, const Tensor& x);
+  // What a cell runs of its own; nothing passes x through.
+  std::optional<Tensor> own(std::size_t index, const Tensor& x) {
+    Layer* const l = network_.cell(index).layer.get();
+    return l == nullptr ? x : layer(own_.at(index), *l, x);
+  }
   std::optional<Tensor> metacognition(const Settings& s, Layer& l, const Tensor& x);
 
   Network& network_;
   std::uint32_t step_;
   std::map<std::size_t, const Json*> cells_;
+  std::map<std::size_t, Json> own_;  // of the cells' own operations, without the keys of links
   std::map<const Layer*, const Json*> specs_;
   std::map<std::size_t, Tensor> outputs_;  // of the cells so far
 };
 
 inline std::optional<Tensor> ReferenceNetwork::layer(const Json& spec, Layer& l, const Tensor& x) {
   const Settings s(spec);
-  if (s.flag("is_remote_link")) return link(s, l, x);
+  if (s.flag("is_remote_link")) return share(s, x);
   const std::string kind = s.text("type");
   // Samples of their own axis: a kind of channels, windows or sequences reads [B, ...].
   if (kind == "dense") return ref_dense(s, l, x);
@@ -312,16 +326,20 @@ inline std::optional<Tensor> ReferenceNetwork::filter(const Settings& s, Layer& 
   return y;
 }
 
-inline std::optional<Tensor> ReferenceNetwork::link(const Settings& s, Layer& l, const Tensor& x) {
-  const auto target_of = [&](const Settings& link) {
-    return *network_.index_of({link.size("target_z"), link.size("target_y"), link.size("target_x"), link.size("target_l")});
-  };
-  // A link to a link means the final target (engine V-24).
-  std::size_t target = target_of(s);
-  while (cells_.contains(target) && Settings(*cells_.at(target)).flag("is_remote_link") && Settings(*cells_.at(target)).text("link_mode", "auto") != "feed")
-    target = target_of(Settings(*cells_.at(target)));
-  if (s.text("link_mode", "auto") != "feed") return layer(*cells_.at(target), *network_.cell(target).layer, x);
-  const auto found = outputs_.find(target);
+// A link to a link means the final target (engine V-24).
+inline std::size_t ReferenceNetwork::target_of(const Settings& link) const {
+  const std::size_t target = *network_.index_of({link.size("target_z"), link.size("target_y"), link.size("target_x"), link.size("target_l")});
+  const Settings next(*cells_.at(target));
+  return next.flag("is_remote_link") && next.text("link_mode", "auto") != "feed" ? target_of(next) : target;
+}
+
+inline std::optional<Tensor> ReferenceNetwork::share(const Settings& s, const Tensor& x) { return own(target_of(s), x); }
+
+inline std::optional<Tensor> ReferenceNetwork::cell(std::size_t index, const Tensor& x) {
+  const Settings s(*cells_.at(index));
+  if (!s.flag("is_remote_link")) return own(index, x);
+  if (s.text("link_mode", "auto") != "feed") return share(s, x);
+  const auto found = outputs_.find(target_of(s));
   if (found == outputs_.end()) return leave("a link from another cell");
   const Tensor& fed = found->second;
   Tensor in = fed;
@@ -335,10 +353,7 @@ inline std::optional<Tensor> ReferenceNetwork::link(const Settings& s, Layer& l,
       std::copy(fed.row(r), fed.row(r) + fed.cols(), in.row(r) + x.cols());
     }
   }
-  if (!s.has("type")) return in;
-  Json own = s.json();
-  for (const char* key : {"is_remote_link", "link_mode", "link_merge"}) own.erase(key);
-  return layer(own, *layer_as<Link>(l)->own(), in);
+  return own(index, in);
 }
 
 inline std::optional<Tensor> ReferenceNetwork::metacognition(const Settings& s, Layer& l, const Tensor& x) {

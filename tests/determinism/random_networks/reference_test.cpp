@@ -6,7 +6,6 @@
 #include <set>
 
 #include "layers/all.h"
-#include "layers/link/link.h"
 #include "network/network_session.h"
 #include "reference_network.h"
 #include "support/environment.h"
@@ -53,7 +52,7 @@ class Watch final : public LayerWatch {
   explicit Watch(ReferenceNetwork& reference) : reference_(reference) {}
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override {
     const Json* spec = reference_.spec_of(layer);
-    if (spec == nullptr || layer_as<Link>(layer) != nullptr || !difference_.empty()) return;
+    if (spec == nullptr || layer_as<Share>(layer) != nullptr || !difference_.empty()) return;
     const auto expected = reference_.layer(*spec, const_cast<Layer&>(layer), tensor_of(x));
     if (!expected) return;
     kinds.insert(std::string(layer.kind()));

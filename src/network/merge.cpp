@@ -1,4 +1,4 @@
-#include "layers/link/merge.h"
+#include "network/merge.h"
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/slices/slices.h"

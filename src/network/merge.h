@@ -1,11 +1,9 @@
 #pragma once
 // How the output of another cell joins the input of a cell that it feeds (engine V-22): for links of a sweep and of the step mesh alike.
 
-#include "layers/run.h"
+#include "layers/share/share.h"
 
 namespace loom {
-
-enum class Merge : std::uint8_t { Replace, Add, Concat, None };  // in place of the input, added to it, behind it on the last axis; not fed
 
 // Input shape of the operation after merging; ShapeMismatch where the two do not fit.
 Result<Shape> merged_shape(Merge merge, const Shape& input, const Shape& fed);
