@@ -143,7 +143,8 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
     const UpdateRule rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
     const double largest = largest_gradient ? *largest_gradient : magnitude_bound(exec, gradients[p]);
     sizes_after_[p] = is_tame(exec, p, rule, weights[p], largest) ? sizes_after(row(), rule, largest, sizes_[p]) : UpdateSizes();
-    if (sizes_after_[p].weight < std::numeric_limits<double>::infinity() || update_stays_finite(exec, rule, weights[p], gradients[p], state_of(p))) continue;
+    const bool bounded = sizes_after_[p].weight < std::numeric_limits<double>::infinity();
+    if (bounded || update_stays_finite(exec, rule, weights[p], gradients[p], state_of(p))) continue;
     return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path, learning_rate);
   }
   ++steps_;

@@ -1,6 +1,6 @@
 #pragma once
-// Optimisers (engine 6.3): what an update rule of ops/update, which has its equation, needs around it: settings, state per weight, the step number, and
-// the proof that an update leaves finite numbers before anything moves. t counts from 1. L-BFGS needs the loss again and again: lbfgs.h.
+// Optimisers (engine 6.3): what an update rule of ops/update, which has its equation, needs around it: settings, state per weight, the step
+// number, and the proof that an update leaves finite numbers before anything moves. t counts from 1. L-BFGS needs the loss again and again: lbfgs.h.
 
 #include <array>
 #include <optional>

@@ -1,0 +1,30 @@
+#pragma once
+// Losses that are a formula of one output and one target (engine 6.2), in the element type.
+//   values[r] = sum over k of value(o[r, k], t[r, k]) by lanes16, snapped; gradient[r, k] = slope(o[r, k], t[r, k]) scale[r], snapped
+// Differences that are squared and quotients are snapped, so nothing becomes subnormal on the way. The formulas stand in element_loss_cpu.cpp;
+// where one of f64 would lose its digits to cancellation in f32, they have another form with the same value.
+
+#include "ops/loss/row_scale.h"
+
+namespace loom {
+
+enum class ElementLoss : std::uint8_t {
+#define LOOM_ELEMENT_LOSS(Name) Name,
+#include "ops/loss/element_losses.inc"
+};
+inline constexpr std::size_t kNumElementLosses = 0
+#define LOOM_ELEMENT_LOSS(Name) +1
+#include "ops/loss/element_losses.inc"
+    ;
+
+// o and t [rows, cols], values [rows, 1], gradient [rows, cols] or without data; all of one element. `parameter` is delta of Huber.
+void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values,
+                  Tensor gradient);
+
+template <class T>
+struct ElementLossKernels {
+  // One row of n; returns its value. gradient may be null.
+  T (*row[kNumElementLosses])(const T* o, const T* t, T parameter, T scale, std::size_t n, T* gradient);
+};
+
+}  // namespace loom
