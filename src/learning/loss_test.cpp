@@ -255,6 +255,23 @@ TEST(Loss, T_10_sample_weights_multiply_value_and_gradient_of_every_loss) {
   }
 }
 
+// Rows are summed together or one by one, as their scales are.
+TEST(Loss, T_10_weights_of_1_change_no_bit) {
+  for (const std::string& name : kNames)
+    for (const std::size_t cols : {4, 15, 16, 37}) {
+      const Loss loss = named(name, {3, cols - 3});
+      test::Machine m;
+      Batch<float> a(Shape::of({5, 7, cols}), seeded(35 * cols, 3), seeded(35 * cols, 4)), b = a, c = a;
+      b.weights = {1, 1, 1, 1, 1}, c.weights = {1, 1, 0.5, 1, 1};
+      EXPECT_EQ(loss.evaluate(m.exec, a.call())->value, loss.evaluate(m.exec, b.call())->value) << name << cols;
+      EXPECT_EQ(a.g, b.g) << name << cols;
+      ASSERT_TRUE(loss.evaluate(m.exec, c.call()));
+      for (std::size_t i = 0; i < a.g.size() && !loss.across_samples(); ++i) {
+        ASSERT_EQ(c.g[i], i / (7 * cols) == 2 ? a.g[i] / 2 : a.g[i]) << name << cols;
+      }
+    }
+}
+
 TEST(Loss, T_41_batches_with_their_joint_count_give_the_gradients_of_one) {
   for (const char* name : {"mse", "softmax_crossentropy", "kl_div", "cosine"}) {
     const Loss loss = Loss::create({.name = name}).value();

@@ -1,4 +1,5 @@
 #include "ops/loss/direction_loss.h"
+#include "ops/loss/factor.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -22,7 +23,7 @@ LOOM_INLINE Norm<T> norm_of(const T* x, std::size_t n) {
     return v * v;
   });
   const T size = square_root(squares), least = static_cast<T>(kLeastNorm);
-  return {size < least ? least : size + (size - size), size < least};
+  return {size < least ? least : if_finite(size, size), size < least};
 }
 
 template <class T>
@@ -42,8 +43,7 @@ T cosine_row(const T* o, const T* t, T scale, std::size_t n, T* gradient) {
   }
   apart = snap(apart);
   if (gradient != nullptr) {
-    const T quotient = scale / o_norm.size, least = static_cast<T>(sizeof(T) == 8 ? 0x1p-1022 : 0x1p-126);
-    const Lanes<T> factor = splat(quotient < least ? T{0} : quotient), d = splat(apart);
+    const Lanes<T> factor = splat(flush_factor(scale / o_norm.size)), d = splat(apart);
     for_lanes(n, [&](std::size_t i, auto lanes) {
       const Lanes<T> unit = u(i, lanes);
       lanes.store(gradient + i, snap(snap(snap(unit - v(i, lanes)) - d * unit) * factor));

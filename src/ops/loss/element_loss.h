@@ -21,10 +21,17 @@ inline constexpr std::size_t kNumElementLosses = 0
 void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values,
                   Tensor gradient);
 
+// Rows of n each that have one scale, one after the other in memory; gradient may be null.
+template <class T>
+struct ElementLossRows {
+  const T *o, *t;
+  T parameter, scale;
+  std::size_t rows, n;
+  T *values, *gradient;
+};
 template <class T>
 struct ElementLossKernels {
-  // One row of n; returns its value. gradient may be null.
-  T (*row[kNumElementLosses])(const T* o, const T* t, T parameter, T scale, std::size_t n, T* gradient);
+  void (*rows[kNumElementLosses])(const ElementLossRows<T>&);
 };
 
 }  // namespace loom

@@ -61,21 +61,42 @@ struct Formulas {
   }
 };
 
+// The values of elements i, i + 1, ... counted from the first row; their gradients are stored.
+template <auto kFormula, class T, class L>
+LOOM_INLINE Lanes<T> values_at(const ElementLossRows<T>& run, std::size_t i, const L& lanes) {
+  const Term<Lanes<T>> term = kFormula(lanes.load(run.o + i), lanes.load(run.t + i), splat(run.parameter));
+  if (run.gradient != nullptr) lanes.store(run.gradient + i, snap(term.slope * splat(run.scale)));
+  return term.value;
+}
+
+// Rows shorter than sixteen: lanes run across them, and only the sums are taken row by row.
+template <auto kFormula, class T>
+LOOM_INLINE void short_rows(const ElementLossRows<T>& run) {
+  constexpr std::size_t kElements = 256;
+  alignas(64) T values[kElements];
+  for (std::size_t first = 0, most = kElements / run.n; first < run.rows; first += most) {
+    const std::size_t rows = run.rows - first < most ? run.rows - first : most, begin = first * run.n;
+    for_lanes(rows * run.n, [&](std::size_t i, auto lanes) { lanes.store(values + i, values_at<kFormula>(run, begin + i, lanes)); });
+    for (std::size_t r = 0; r < rows; ++r) {
+      alignas(64) T lanes[kLanes] = {};
+      for (std::size_t k = 0; k < run.n; ++k) lanes[k] = values[r * run.n + k];
+      run.values[first + r] = snap(fold(lanes));
+    }
+  }
+}
+
 template <class T, auto kFormula>
-T row(const T* o, const T* t, T parameter, T scale, std::size_t n, T* gradient) {
-  const Lanes<T> setting = splat(parameter), factor = splat(scale);
-  return snap(lanes16<T>(n, [&](std::size_t i, auto lanes) {
-    const Term<Lanes<T>> term = kFormula(lanes.load(o + i), lanes.load(t + i), setting);
-    if (gradient != nullptr) lanes.store(gradient + i, snap(term.slope * factor));
-    return lanes.keep(term.value);
-  }));
+void loss_rows(const ElementLossRows<T>& run) {
+  if (run.n < kLanes) return short_rows<kFormula>(run);
+  for (std::size_t r = 0; r < run.rows; ++r)
+    run.values[r] = snap(lanes16<T>(run.n, [&](std::size_t i, auto lanes) { return lanes.keep(values_at<kFormula>(run, r * run.n + i, lanes)); }));
 }
 
 template <class T>
-constexpr ElementLossKernels<T> kElementLossKernels = {.row = {
-#define LOOM_ELEMENT_LOSS(Name) row<T, &Formulas<T>::Name>,
+constexpr ElementLossKernels<T> kElementLossKernels = {.rows = {
+#define LOOM_ELEMENT_LOSS(Name) loss_rows<T, &Formulas<T>::Name>,
 #include "ops/loss/element_losses.inc"
-                                                       }};
+                                                        }};
 
 }  // namespace
 

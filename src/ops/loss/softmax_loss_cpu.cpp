@@ -1,3 +1,4 @@
+#include "ops/loss/factor.h"
 #include "ops/loss/softmax_loss.h"
 #include "simd/math.h"
 #include "simd/rows.h"
@@ -14,13 +15,6 @@ LOOM_INLINE double log1p_one(double x) { return log1p64(x); }
 LOOM_INLINE float exp_one(float x) { return exp(x); }
 LOOM_INLINE double exp_one(double x) { return exp64(x); }
 
-// Factors of gradients: a subnormal one is 0, as RowScale has it.
-template <class T>
-LOOM_INLINE T flush_factor(T x) {
-  constexpr T kLeastNormal = static_cast<T>(sizeof(T) == 8 ? 0x1p-1022 : 0x1p-126);
-  return (x < 0 ? -x : x) < kLeastNormal ? T{0} : x;
-}
-
 // The lanes i, i + 1, ... of a row with lane `at` replaced, where it is among them.
 template <class T>
 LOOM_INLINE Lanes<T> with_lane(const Lanes<T>& v, std::size_t i, std::size_t at, T value) {
@@ -31,7 +25,7 @@ LOOM_INLINE Lanes<T> with_lane(const Lanes<T>& v, std::size_t i, std::size_t at,
   return load(lanes);
 }
 
-// The first of the largest of a row, n where there is none (a NaN loses, or wins where it stands first), and its value.
+// The first of the largest of a row and its value. A NaN loses, but one that stands first is the value, and then there is no first: n.
 template <class T>
 struct Largest {
   T value;
@@ -49,8 +43,7 @@ LOOM_INLINE Largest<T> largest_of(const T* x, std::size_t n) {
     for (; i + kLanes <= end; i += kLanes) lanes = max(load(x + i), lanes);
     T value = max_lane(lanes);
     for (; i < end; ++i) value = x[i] > value ? x[i] : value;
-    if (value > top.value) run = first;
-    top.value = top.value == top.value ? value : top.value;
+    if (value > top.value) top.value = value, run = first;
   }
   for (top.at = run; top.at < n && !(x[top.at] == top.value);) ++top.at;
   return top;
@@ -78,7 +71,7 @@ LOOM_INLINE SoftmaxSums<T> softmax_sums(const T* x, std::size_t n, T* e) {
     if (e != nullptr) lanes.store(e + i, v);
     return with_lane(lanes.keep(v), i, s.m, T{0});
   });
-  s.rest = rest + (s.top - s.top);  // an infinity has to show
+  s.rest = if_finite(s.top, rest);
   s.total = 1 + s.rest;
   s.log_total = snap(log1p_one(s.rest));
   return s;
