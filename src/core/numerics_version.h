@@ -4,6 +4,6 @@
 namespace loom {
 
 // Changes with any bit of any result (docs/numerics.md); stored in every file and reported by every program.
-inline constexpr std::uint32_t kNumericsVersion = 1;
+inline constexpr std::uint32_t kNumericsVersion = 2;
 
 }  // namespace loom

@@ -4,62 +4,59 @@
 #include <limits>
 
 #include "learning/names.h"
-#include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/gap/gap.h"
+#include "ops/l2_norm/l2_norm.h"
 
 namespace loom {
 namespace {
 
-// g[i] = f(g[i]) for every element of every tensor.
-template <class F>
-void change_each(const Exec& exec, std::span<const Tensor> gradients, F&& f) {
-  for (const Tensor& tensor : gradients)
-    with_element(tensor.element, [&]<class T>() {
-      for_elements(exec, tensor.rows * tensor.cols, [&](std::size_t first, std::size_t count) {
-        T* g = tensor.as<T>() + first;
-        for (std::size_t i = 0; i < count; ++i) g[i] = snap_one(f(g[i]));
-      });
-    });
-}
-
 constexpr double kLargest = std::numeric_limits<double>::max();
+
+// A gradient of f32 whose squares overflow is measured again by this factor: its norm is known to f32 all the same, and clipping can save the step.
+constexpr double kShrink = 0x1p-80;
+
+double norm_of(const Exec& exec, const Tensor& gradient) {
+  const ArenaScope scope(exec.arena);
+  const Tensor figure = exec.arena.tensor(1, 1, gradient.element);
+  const auto measured = [&](double factor) {
+    l2_norm(exec, gradient, factor, figure);
+    return exec.rehearsal() ? 0.0 : with_element(figure.element, [&]<class T>() { return static_cast<double>(*figure.as<T>()); });
+  };
+  const double norm = measured(1);
+  return std::isfinite(norm) || gradient.element == Element::f64 ? norm : measured(kShrink) / kShrink;
+}
 
 }  // namespace
 
 Result<void> clip_value(const Exec& exec, std::span<const Tensor> gradients, double limit) {
   LOOM_TRY_VOID(check_range("clip_value", "limit", limit, 0, kLargest));
   if (limit == 0) return {};
-  change_each(exec, gradients, [limit](auto g) {
-    const auto bound = static_cast<decltype(g)>(limit);
-    return g > bound ? bound : g < -bound ? -bound : g;
-  });
+  for (const Tensor& gradient : gradients) clamp(exec, limit, gradient);
   return {};
 }
 
 double gradient_norm(const Exec& exec, std::span<const Tensor> gradients) {
-  const ArenaScope scope(exec.arena);
-  double* sums = exec.arena.take<double>(gradients.size());
-  if (exec.rehearsal()) return 0;
-  exec.run(gradients.size(), [&](std::size_t t) {
-    with_element(gradients[t].element, [&]<class T>() {
-      const T* g = gradients[t].as<T>();
-      sums[t] = lanes16_sum<double>(gradients[t].rows * gradients[t].cols, [g](std::size_t i) {
-        const auto value = static_cast<double>(g[i]);
-        return value * value;
-      });
-    });
-  });
-  double total = 0;
-  for (std::size_t t = 0; t < gradients.size(); ++t) total += sums[t];
-  return std::sqrt(total);
+  double squares = 0;
+  for (const Tensor& gradient : gradients) {
+    const double norm = norm_of(exec, gradient);
+    squares += norm * norm;
+  }
+  return std::sqrt(squares);
 }
 
 Result<double> clip_norm(const Exec& exec, std::span<const Tensor> gradients, double limit) {
   LOOM_TRY_VOID(check_range("clip_norm", "limit", limit, 0, kLargest));
   const double norm = gradient_norm(exec, gradients);
   if (limit == 0 || !(norm > limit) || norm > kLargest) return norm;
-  const double factor = limit / (norm + 1e-6);
-  change_each(exec, gradients, [factor](auto g) { return g * static_cast<decltype(g)>(factor); });
+  double factor = limit / (norm + 1e-6);
+  // A factor that f32 would hold as a subnormal goes in two steps, of which the first is exact where it matters.
+  const bool tiny = factor < 0x1p-100;
+  if (tiny) factor *= 0x1p64;
+  for (const Tensor& gradient : gradients) {
+    if (tiny) scale(exec, gradient, 0x1p-64, gradient);
+    scale(exec, gradient, factor, gradient);
+  }
   return norm;
 }
 

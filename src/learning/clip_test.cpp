@@ -38,6 +38,63 @@ TEST(Clip, T_40_clipping_gives_the_same_bits_with_any_number_of_threads) {
   EXPECT_EQ(a, b);
 }
 
+// Squares of these leave f32, their norm does not; with the largest the factor of the clipping would be subnormal.
+TEST(Clip, T_40_gradients_whose_squares_f32_cannot_hold_are_clipped) {
+  for (const float huge : {1e20f, 1e25f, 3e38f}) {
+    test::Machine m;
+    std::vector<float> a = {huge, -huge / 2, 1}, b = {3, huge};
+    const std::vector<Tensor> g = {test::row_of(a), test::row_of(b)};
+    const double want = 1.5 * static_cast<double>(huge);
+    EXPECT_NEAR(clip_norm(m.exec, g, 0.1).value(), want, 4 * 6e-8 * want) << huge;  // a sum, a root and the rounding of each
+    EXPECT_NEAR(a[0], 0.1 / 1.5, 1e-7) << huge;
+    EXPECT_NEAR(a[1], -0.05 / 1.5, 1e-7) << huge;
+    EXPECT_NEAR(b[1], 0.1 / 1.5, 1e-7) << huge;
+    EXPECT_EQ(b[0], a[2]) << "what is small beside them is nothing";
+  }
+}
+
+TEST(Clip, T_40_no_gradients_have_the_norm_0) {
+  test::Machine m;
+  EXPECT_EQ(clip_norm(m.exec, {}, 1).value(), 0.0);
+  std::vector<float> none;
+  const std::vector<Tensor> g = {test::row_of(none)};
+  EXPECT_EQ(clip_norm(m.exec, g, 1).value(), 0.0);
+}
+
+TEST(Clip, T_40_the_norm_of_small_gradients_is_not_0) {
+  test::Machine m;
+  std::vector<float> a(5000, 0x1p-45f);
+  const std::vector<Tensor> g = {test::row_of(a)};
+  EXPECT_NEAR(gradient_norm(m.exec, g), std::sqrt(5000.0) * 0x1p-45, 1e-6 * std::sqrt(5000.0) * 0x1p-45);
+}
+
+template <class T>
+void expect_one_norm(double bound) {
+  std::vector<T> x(100003);
+  double squares = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<T>(i * 7919 % 1000) / 300 - T(1.6);
+    squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  }
+  const std::vector<Tensor> g = {test::row_of(x)};
+  const test::ExpectDivided divided(3);
+  std::optional<double> first;
+  for (const Isa isa : usable_isas())
+    for (const int threads : {1, 3}) {
+      test::Machine m(threads);
+      const double norm = gradient_norm({*m.pool, *kernels_for(isa).value(), m.arena}, g);
+      EXPECT_NEAR(norm, std::sqrt(squares), bound * std::sqrt(squares));
+      EXPECT_EQ(norm, first.value_or(norm)) << name(isa) << ", " << threads << " threads";
+      first = norm;
+    }
+}
+
+// In f32 a lane adds blocks of 64 terms and 98 blocks of them: below 170 roundings of half an ulp, halved by the root.
+TEST(Clip, N_01_the_norm_has_the_same_bits_on_every_instruction_set_with_any_number_of_threads) {
+  expect_one_norm<float>(85 * 6e-8);
+  expect_one_norm<double>(1e-13);
+}
+
 TEST(Clip, T_04_what_is_not_finite_stays_to_be_seen) {
   test::Machine m;
   const float nan = std::numeric_limits<float>::quiet_NaN();

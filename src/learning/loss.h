@@ -3,9 +3,8 @@
 //   mse mae huber bce bce_logits hinge crossentropy  per element, divided by the number of elements
 //   softmax_crossentropy kl_div multi_head_softmax_ce cosine contrastive  per row, divided by the number of rows (softmax_crossentropy: of those
 //   counted; with class weights and class targets, by the sum of their weights, as in PyTorch)
-// o and t are f32 or f64 tensors of one shape [..., C]; everything is computed in f64 on the CPU and a gradient is rounded once and snapped.
-// Order of sums: along a row lanes16, over the rows chain64, dots of two rows and sums over the rows of contrastive chain64. Differences that are
-// squared and probabilities are snapped, so nothing becomes subnormal on the way.
+// o and t are f32 or f64 tensors of one shape [..., C]. Each row has one value, and it and the gradient are computed in the element type by the ops
+// of src/ops/loss, whose headers state the orders of sums; the host adds the rows' values, times their samples' weights, in f64 by chain64.
 
 #include <optional>
 #include <span>
@@ -48,22 +47,28 @@ struct LossValue {
   double count = 0;  // what the sum was divided by when joint_count is 0; 0 when nothing counted (value and gradient are then 0)
 };
 
+struct LossRow;  // losses/row.h
+
 class Loss {
  public:
   // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard and this loss does not have.
   static Result<Loss> create(const LossConfig& config);
 
   // ShapeMismatch for sizes that do not agree, InvalidArgument for what this loss does not take and for weights that are negative or not
-  // finite, IndexOutOfRange for a class outside [0, C). A loss that is not finite is the caller's to see (T-04). Scratch: f64 [rows] of
-  // exec.arena; contrastive: f64 [rows, rows + 3 C + 3].
+  // finite, IndexOutOfRange for a class outside [0, C). A loss that is not finite is the caller's to see (T-04). Scratch from exec.arena: as much as
+  // a rehearsal takes.
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
+  // The same with an arena that serves nothing else: it is cleared, and made anew where a rehearsal takes more than it has.
+  Result<LossValue> evaluate_in(const Exec& exec, const LossCall& call) const;
 
   // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a class that it has not.
   Result<void> check_classes(const LossCall& call) const;
   // The divisor of evaluate() when joint_count is 0: a function of the output's shape and the targets, not of values.
   double count(const LossCall& call) const;
   // Whether targets may be classes.
-  bool takes_classes() const { return kind_ == Kind::SoftmaxCrossEntropy || kind_ == Kind::MultiHead; }
+  bool takes_classes() const;
+  // Whether a row's loss depends on the other rows of its batch.
+  bool across_samples() const;
 
   // Canonical name.
   std::string_view name() const;
@@ -71,18 +76,12 @@ class Loss {
   bool by_element() const;
 
  private:
-  enum class Kind : std::uint8_t { Mse, Mae, Huber, CrossEntropy, SoftmaxCrossEntropy, Bce, BceLogits, KlDiv, Hinge, MultiHead, Cosine, Contrastive };
+  bool reads(std::string_view key) const;
   Result<void> check_read() const;
   Result<void> check_call(const LossCall& call) const;
   Result<void> check_class_weights(const Shape& output) const;
-  template <class T>
-  double sum(const Exec& exec, const LossCall& call, double divisor) const;
-  template <class T>
-  double softmax_rows(const Exec& exec, const LossCall& call, double divisor) const;
-  template <class T>
-  double multi_head_rows(const Exec& exec, const LossCall& call, double divisor) const;
 
-  Kind kind_ = Kind::Mse;
+  const LossRow* row_ = nullptr;
   LossConfig config_;
 };
 

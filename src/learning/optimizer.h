@@ -1,18 +1,8 @@
 #pragma once
-// Updates of weights from gradients (engine 6.3), element by element in the weights' own type (f32, or f64 for float64). t counts from 1.
-//   sgd      g += d w; v = u v + (1 - damp) g, v = g at t = 1; nesterov: g += u v, else g = v; w -= lr g
-//   adam     g += d w; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
-//   adamw    w -= lr d w first, no g += d w. `amsgrad` (both): the largest v so far in place of v
-//   rmsprop  g += d w; s = a s + (1 - a) g^2; q = sqrt(s - mg^2 if centered) + eps; buf = u buf + g / q; w -= lr buf;
-//            mg = a mg + (1 - a) g
-//   adagrad  g += d w; s += g^2; w -= lr g / (sqrt(s) + eps)
-//   lion     w -= lr (sign(b1 m + (1 - b1) g) + d w); m = b2 m + (1 - b2) g
-// Kingma & Ba 2015; Loshchilov & Hutter 2019; Reddi et al. 2018; Tieleman & Hinton 2012; Duchi et al. 2011; Chen et al. 2023.
-// L-BFGS needs the loss again and again: lbfgs.h. Snapped: w, g with its decay, first moments; second moments at 2^-100 (2^-960 in f64).
-// Nothing that is smaller can reach a bit of w, so a host that flushes subnormals gives the same weights.
+// Optimisers (engine 6.3): what an update rule of ops/update, which has its equation, needs around it: settings, state per weight, the step
+// number, and the proof that an update leaves finite numbers before anything moves. t counts from 1. L-BFGS needs the loss again and again: lbfgs.h.
 
 #include <array>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,29 +67,20 @@ class Optimizer {
   void set_steps(std::uint64_t steps) { steps_ = steps; }
 
  private:
-  struct Spec;
-  static const std::array<Spec, 6>& specs();
   Result<void> check() const;
+  const UpdateRow& row() const { return update_rows()[static_cast<std::size_t>(rule_.kind)]; }
   UpdateRule rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const;
-  // No element of a weight and its slots is larger.
-  struct Sizes {
-    double weight = std::numeric_limits<double>::infinity();
-    std::array<double, kUpdateSlots> slot{};
-  };
   bool is_tame(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, double gradient) const;
-  static Sizes sizes_after(const UpdateRule& rule, double gradient, const Sizes& before);
-  template <class T>
-  bool stays_finite(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, const ConstTensor& gradient) const;
+  UpdateState state_of(std::size_t parameter) const;
   std::vector<std::string_view> slot_names() const;
 
-  UpdateKind kind_ = UpdateKind::Sgd;
   OptimizerConfig config_;
-  double beta1_ = 0, beta2_ = 0, alpha_ = 0, eps_ = 0, decay_ = 0;
+  UpdateRule rule_;  // its settings
   std::vector<Parameter> parameters_;
   std::vector<std::array<Buffer, kUpdateSlots>> state_;
   std::uint64_t steps_ = 0;
-  mutable std::vector<Sizes> sizes_;  // slots() hands out what they are of
-  std::vector<Sizes> sizes_after_;    // the step that is looked at
+  mutable std::vector<UpdateSizes> sizes_;  // slots() hands out what they are of
+  std::vector<UpdateSizes> sizes_after_;    // the step that is looked at
 };
 
 }  // namespace loom

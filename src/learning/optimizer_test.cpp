@@ -148,6 +148,32 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_with_any_number_of_thre
   }
 }
 
+TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_on_every_instruction_set) {
+  const Json golden = test::learning_golden("optimizers");
+  for (const Json& c : *find(golden, "cases")) {
+    SCOPED_TRACE(*as_string(*find(c, "name")));
+    const auto bits = [&]<class T>(Isa isa, T) {
+      test::Machine m;
+      const Exec exec{*m.pool, *kernels_for(isa).value(), m.arena};
+      std::vector<T> w(37), g(37);
+      Optimizer o = Optimizer::create(config_of(*find(c, "config"))).value();
+      EXPECT_TRUE(o.prepare({{"w", w.size(), element_of<T>}}));
+      const Tensor weights[] = {test::row_of(w)};
+      const ConstTensor gradients[] = {test::row_of(g)};
+      for (int s = 0; s < 9; ++s) {
+        for (std::size_t i = 0; i < g.size(); ++i) g[i] = static_cast<T>(i * 7919 % 1000) / (300 + s) - T(1.6);
+        EXPECT_TRUE(o.step(exec, weights, gradients, 0.01));
+      }
+      for (const OptimizerSlot& slot : o.slots(0)) w.insert(w.end(), slot.values.template as<T>(), slot.values.template as<T>() + g.size());
+      return w;
+    };
+    for (const Isa isa : usable_isas()) {
+      EXPECT_EQ(bits(isa, 0.0f), bits(usable_isas().front(), 0.0f)) << name(isa);
+      EXPECT_EQ(bits(isa, 0.0), bits(usable_isas().front(), 0.0)) << name(isa);
+    }
+  }
+}
+
 // Second moments snap at 2^-100, all else at 2^-51: what is stored is 0 or normal, and squares of the least gradients are kept.
 TEST(Optimizer, N_02_the_least_gradients_leave_no_subnormal_behind) {
   for (const std::string& name : kNames) {

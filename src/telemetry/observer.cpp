@@ -1,5 +1,6 @@
 #include "telemetry/observer.h"
 
+#include "backend/plan_scratch.h"
 #include "dtypes/dtype.h"
 #include "ops/all.h"
 
@@ -44,14 +45,10 @@ void ObserverHub::after_backward(const Layer& layer, const ConstView& dy, const 
 TensorStats ObserverHub::figures_of(const ConstView& tensor) {
   double memory[TensorStats::kCount] = {};
   const Tensor figures{memory, 1, TensorStats::kCount, tensor.element};
-  Arena plan = Arena::measuring();
-  tensor_statistics({*alone_, *kernels_, plan}, tensor, figures);
-  if (!arena_.holds(plan.peak())) {
-    auto made = Arena::create(plan.peak());
-    if (!made) return {};
-    arena_ = *std::move(made);
-  }
-  tensor_statistics({*alone_, *kernels_, arena_}, tensor, figures);
+  const Exec exec{*alone_, *kernels_, arena_};
+  const auto measure = [&](const Exec& now) { tensor_statistics(now, tensor, figures); };
+  if (!plan_scratch(exec, measure)) return {};
+  measure(exec);
   return TensorStats::read(figures);
 }
 

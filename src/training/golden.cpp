@@ -6,7 +6,7 @@
 
 namespace loom {
 
-const char* const kTrainingDigest = "a4fef18c026bf705c8faeae47ed3c0b8ccf71e84ecf14a3e203cc65c8323aedf";
+const char* const kTrainingDigest = "906667c6ae7bca4d71441e2a5ad0d26f7278ac8dbadb9b9e161baf0820198091";
 
 const std::vector<GoldenTraining>& golden_trainings() {
   static const std::vector<GoldenTraining> all = [] {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/plan_scratch.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "core/nearest.h"
@@ -129,11 +130,10 @@ Result<void> Trainer::create_workers() {
   for (std::size_t w = 0; w < workers; ++w) {
     LOOM_TRY(workers_.emplace_back().session, NetworkSession::create(*network_, options));
   }
-  LOOM_TRY(scratch_, Arena::create(weights_.size() * sizeof(double) + Buffer::kAlignment));
   if (shards == 1 && config_.micro_batch == 0) return {};
   const std::string_view parts = shards == 1 ? "micro_batch and accumulate" : "shards";
   if (session().is_stateful()) return fail(Code::Unsupported, "{}: the network has stateful layers, which would hand states from part to part", parts);
-  if (loss_.name() == "contrastive") return fail(Code::Unsupported, "{}: contrastive holds each sample against all others of the batch", parts);
+  if (loss_.across_samples()) return fail(Code::Unsupported, "{}: contrastive holds each sample against all others of the batch", parts);
   if (shards == 1) return {};
   bool measures = !session().metas().empty();
   network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { measures |= w.role() == WeightRole::Statistic; });
@@ -246,16 +246,8 @@ Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_
   LOOM_TRY_VOID(make_room(y.shape.elements() * bytes_of(y.element), worker.dy));
   const View dy{worker.dy.data(), y.shape, y.element};
   call.gradient = dy, call.joint_count = joint;
-  // First call with this output shape: a rehearsal of the loss measures the scratch memory it needs.
-  if (!(worker.output == y.shape)) {
-    worker.arena = Arena::measuring();
-    LOOM_TRY_VOID(loss_.evaluate(worker.exec(), call));
-    LOOM_TRY(worker.arena, Arena::create(worker.arena.peak().plus(64)));
-    worker.output = y.shape;
-  }
-  worker.arena.clear();
   const Exec now = worker.exec();
-  LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
+  LOOM_TRY(const LossValue loss, loss_.evaluate_in(now, call));
   if (state_.loss_scale != 1) scale(now, dy, state_.loss_scale, dy);
   round_gradients(now, dy, config_.session.mixed);
   const double gates = worker.session->gate_loss();
@@ -408,6 +400,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
     for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
   double largest = 0;  // no element of the gradients is larger
   if (fine && config_.clip_norm > 0) {
+    LOOM_TRY_VOID(plan_scratch(now, [&](const Exec& rehearsal) { gradient_norm(rehearsal, gradients_); }));
     LOOM_TRY(report.gradient_norm, clip_norm(now, gradients_, config_.clip_norm));
     largest = report.gradient_norm;
   } else if (fine) {
@@ -535,12 +528,7 @@ Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
   LOOM_TRY(const Samples batch, in_element(given));
   LOOM_TRY(const ConstView y, tween_ ? tween_->forward(batch.inputs) : session().forward(batch.inputs));
   LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, y));
-  Arena scratch = Arena::measuring();
-  const Exec rehearsal{session().pool(), session().kernels(), scratch};
-  LOOM_TRY_VOID(loss_.evaluate(rehearsal, call));
-  LOOM_TRY(Arena memory, Arena::create(scratch.peak().plus(64)));
-  const Exec now{session().pool(), session().kernels(), memory};
-  LOOM_TRY(const LossValue loss, loss_.evaluate(now, call));
+  LOOM_TRY(const LossValue loss, loss_.evaluate_in(update_exec(), call));
   return Evaluation{y, loss};
 }
 

@@ -129,7 +129,6 @@ class Trainer {
     Buffer dy, one_hot, chunk_inputs, chunk_values;
     std::vector<std::int64_t> classes;
     std::vector<std::int32_t> chunk_classes;
-    Shape output;  // that the arena was planned for
     Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
   };
   // For what is done with whole gradients: a worker's own memory is planned only once it has had a sample.
@@ -163,7 +162,7 @@ class Trainer {
   std::optional<Lbfgs> lbfgs_;
   std::unique_ptr<TweenSession> tween_;
   std::vector<Worker> workers_;               // the first one's session is the trainer's own
-  Arena scratch_;                             // a sum per weight, for clip_norm
+  Arena scratch_;                             // of clip_norm and of losses that are only measured
   std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
   std::vector<Buffer> shard_gradients_;       // of all weights, one behind the other
   std::vector<Weight*> weights_;              // by parameter

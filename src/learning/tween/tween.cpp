@@ -175,16 +175,10 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   if (gap_memory_.size() < bytes) {
     LOOM_TRY(gap_memory_, Buffer::create(bytes));
   }
-  const std::size_t scratch = 4096 + output_.shape.rows() * (output_.shape.rows() + 3 * output_.shape.cols() + 3) * 8 * (loss.name() == "contrastive") +
-                              output_.shape.rows() * 16;
-  if (arena_.size() < scratch) {
-    LOOM_TRY(arena_, Arena::create(scratch));
-  }
-  arena_.clear();
   const View gap{gap_memory_.data(), output_.shape, output_.element};
   const Exec exec = work(arena_);
   LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};
-  LOOM_TRY(const LossValue value, loss.evaluate(exec, call));
+  LOOM_TRY(const LossValue value, loss.evaluate_in(exec, call));
   loss_ = value.value;
   if (!std::isfinite(value.value)) return fail(Code::NonFinite, "tween: the loss is {}", value.value);
   // W-62: with an output_step of 1/2 the mean over rows of |f(x) - t|^2 has the loss's gradient.

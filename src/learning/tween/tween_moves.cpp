@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/plan_scratch.h"
 #include "learning/tween/tween.h"
 #include "ops/velocity/velocity.h"
 
@@ -24,15 +25,9 @@ void TweenSession::begin_step() {
 
 void TweenSession::with_scratch(const std::function<void(const Exec&)>& f) {
   if (error_) return;
-  Arena plan = Arena::measuring();
-  f(work(plan));
-  if (!arena_.holds(plan.peak())) {
-    auto made = Arena::create(plan.peak());
-    if (!made) return void(error_ = std::move(made).error());
-    arena_ = *std::move(made);
-  }
-  arena_.clear();
-  f(work(arena_));
+  const Exec exec = work(arena_);
+  if (auto ready = plan_scratch(exec, f); !ready) return void(error_ = std::move(ready).error());
+  f(exec);
 }
 
 Tensor TweenSession::small_tensor(std::size_t count, Element element) {

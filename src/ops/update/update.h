@@ -1,37 +1,31 @@
 #pragma once
-// Element-wise updates of optimisers (learning/optimizer.h has the equations): no sums. w, g with its decay and first moments are snapped; second
-// moments at 2^-100 (2^-960 in f64).
+// Updates of weights from gradients, element by element in the weights' own type (f32, or f64 for float64): no sums. Each rule stands with its
+// equation, what it keeps per element (slots) and the settings it reads in a file of rules/, whose list is rules/all.h.
+// Snapped: w, g with its decay, first moments; second moments at 2^-100 (2^-960 in f64). Nothing that is smaller can reach a bit of w, so a host
+// that flushes subnormals gives the same weights.
 
 #include <array>
+#include <span>
 
 #include "backend/exec.h"
+#include "ops/update/rule.h"
 
 namespace loom {
 
-enum class UpdateKind : std::uint8_t { Sgd, Adam, AdamW, RmsProp, Adagrad, Lion };
-inline constexpr std::size_t kUpdateSlots = 3;
+// The rows of all rules, by UpdateKind.
+std::span<const UpdateRow> update_rows();
 
-// The numbers of one step, in f64 until a kernel rounds them to its type.
-struct UpdateRule {
-  UpdateKind kind = UpdateKind::Sgd;
-  double rate = 0, decay = 0;
-  double beta1 = 0, beta2 = 0, alpha = 0, eps = 0, momentum = 0, dampening = 0;
-  double correct1 = 1, correct2 = 1;  // 1 - b^t
-  bool first = false;                 // t is 1
-  bool nesterov = false, centered = false;
-};
+// What is kept of one weight, as the row of its rule names it; without data: not kept.
+using UpdateState = std::array<Tensor, kUpdateSlots>;
 
-template <class T>
-struct UpdateRun {
-  T* w;
-  const T* g;
-  std::array<T*, kUpdateSlots> slot;  // null: this optimiser has fewer
-  std::size_t count;
-};
+// One step of the rule. All tensors have w's element and as many elements.
+void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state);
+// Whether update() would leave nothing but finite numbers: it is tried on copies, a piece at a time.
+bool update_stays_finite(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state);
 
 template <class T>
 struct UpdateKernels {
-  void (*update)(const UpdateRule& rule, const UpdateRun<T>& run);
+  void (*update[kNumUpdates])(const UpdateNumbers<T>& rule, const UpdateRun<T>& run);
 };
 
 }  // namespace loom

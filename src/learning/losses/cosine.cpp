@@ -1,0 +1,12 @@
+#include "learning/losses/row.h"
+#include "ops/loss/direction_loss.h"
+
+namespace loom {
+
+extern const LossRow kCosineLoss;
+constinit const LossRow kCosineLoss = {
+    .names = "cosine", .evaluate = [](const Exec& exec, const LossConfig&, const LossCall& call, const RowScale& scale, Tensor values) {
+      cosine_loss(exec, call.output, call.target, scale, values, call.gradient);
+    }};
+
+}  // namespace loom
