@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "core/nearest.h"
+#include "core/numerics_version.h"
 #include "core/stack_limit.h"
 #include "layers/adapter.h"
 #include "layers/all.h"
@@ -547,8 +548,8 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
     else
       findings.add(shape.error().code, "/input_shape", shape.error().message);
   }
-  if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != 1)
-    reader.complain(Code::Unsupported, "numerics_version", shown(*version) + " given, this program computes version 1");
+  if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != kNumericsVersion)
+    reader.complain(Code::Unsupported, "numerics_version", fmt::format("{} given, this program computes version {}", shown(*version), kNumericsVersion));
   if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
   read_hints(findings, reader, "", kNetworkHintKeys);
 }

@@ -590,7 +590,7 @@ TEST(Spec, G_63_V_02_J_23_S_05_hostile_specs_are_errors) {
       list_of(R"({"type":"dense","input_height":2,"output_height":2,"dtype":"float16","weights":{"weight":{"dtype":"float16","codes":"AH4APAA8ADw="}}})"),
       list_of(R"({"is_remote_link":true,"target_l":9})", R"("input_shape":[3],)"), list_of(R"({"is_remote_link":true,"target_l":0})", R"("input_shape":[3],)"),
       list_of(dense, R"("seed":-1,)"), list_of(dense, R"("seed":"000000000000000000001",)"), list_of(dense, R"("seed":18446744073709551616,)"), list_of(dense, R"("input_shape":[0],)"),
-      list_of(dense, R"("input_shape":[4],)"), list_of(dense, R"("input_shape":[1099511627776,1099511627776],)"), list_of(dense, R"("numerics_version":2,)"),
+      list_of(dense, R"("input_shape":[4],)"), list_of(dense, R"("input_shape":[1099511627776,1099511627776],)"), list_of(dense, R"("numerics_version":1,)"),
       list_of(dense, R"("strict":"no",)"), list_of(dense, R"("colour":1,)"),
   };
   EXPECT_GE(specs.size(), 47u);

@@ -1,4 +1,5 @@
 #include "core/nearest.h"
+#include "core/numerics_version.h"
 #include "layers/all.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
@@ -291,7 +292,7 @@ Json spec_schema() {
                      {"activations", {{"enum", {"float32", "f32", "float64", "f64"}}}},
                      {"quantized_inputs", {{"enum", {"int8", "int16"}}, {"default", "int16"}}},
                      {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
-                     {"numerics_version", {{"const", 1}}},
+                     {"numerics_version", {{"const", kNumericsVersion}}},
                      {"strict", {{"type", "boolean"}, {"default", true}}},
                      {"metadata", {{"type", "object"}}},
                      {"layers", {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}}};

@@ -6,7 +6,7 @@
 
 namespace loom {
 
-const char* const kTrainingDigest = "906667c6ae7bca4d71441e2a5ad0d26f7278ac8dbadb9b9e161baf0820198091";
+const char* const kTrainingDigest = "56cbd2716b5c5cc82baf9a17151a10249750e6e742e5f1fb82a0200c5ed39a90";
 
 const std::vector<GoldenTraining>& golden_trainings() {
   static const std::vector<GoldenTraining> all = [] {

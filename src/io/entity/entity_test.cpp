@@ -48,7 +48,7 @@ TEST(Entity, F_30_byte_layout_by_hand) {
     const Digest d = hash.finish();
     std::memcpy(expected.data() + at, d.data(), 32);
   };
-  put(0, {"ENTITY\0\0\2\0\0\0\1\0\0\0\x02\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});  // length 4098, two sections
+  put(0, {"ENTITY\0\0\2\0\0\0\2\0\0\0\x02\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});  // length 4098, two sections
   put(64, {"network\0\3\0\0\0\1\0\0\0\xc0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});       // at 192
   put_hash(96, bytes_of("{}"));
   put(128, {"weights\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});      // at 4096
@@ -67,7 +67,7 @@ TEST(Entity, F_30_reads_what_another_program_wrote) {  // tools/golden/entity.py
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->verify());
   EXPECT_EQ(file->flags(), kEntitySigned);
-  EXPECT_EQ(file->numerics_version(), 1u);
+  EXPECT_EQ(file->numerics_version(), 1u);  // older files are read
   ASSERT_EQ(file->sections().size(), 7u);
   EXPECT_EQ(file->find("x-other", 7)->flags, 4u);
   EXPECT_EQ(file->find("weights")->offset, 4096u);
@@ -181,7 +181,7 @@ TEST(Entity, F_30_F_33_hostile_headers) {
     return bad;
   };
   EXPECT_EQ(code_of(with(12, std::uint32_t{0}), "numerics version 0"), Code::CorruptData);
-  EXPECT_EQ(code_of(with(12, kNumericsVersion + 1), "offset 12: header: numerics version 2 is newer than 1"), Code::Unsupported);
+  EXPECT_EQ(code_of(with(12, kNumericsVersion + 1), "offset 12: header: numerics version 3 is newer than 2"), Code::Unsupported);
   EXPECT_EQ(code_of(with(28, std::uint32_t{1}), "offset 28"), Code::CorruptData);
   EXPECT_EQ(code_of(with(10, std::uint16_t{0}), "offset 10"), Code::CorruptData);
   EXPECT_EQ(code_of(with(10, std::uint16_t{3}), "offset 10"), Code::CorruptData);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/plan_scratch.h"
 #include "core/json.h"
 #include "learning/loss.h"
 #include "learning/optimizer.h"
@@ -153,6 +154,7 @@ class TweenSession {
     Buffer memory, pending;  // velocity; what the uses of a shared weight have given so far
     Buffer before;           // the velocity of the last step, with undo_velocities
     Tensor rate, figures;    // of the move of this step (ops/velocity)
+    std::size_t last_use = 0;  // of a shared weight: the last that moved it
     bool is_shared = false;  // several layers or uses move it: at the end of the step
     bool collects = false;   // some use of this step has left something in `pending`
     bool touched = false;    // its velocity is that of this step
@@ -162,14 +164,14 @@ class TweenSession {
     ConstView x, y;
     bool done = false;
     Tensor figures, branch_rate;                   // of gap_figures(); [1]
-    struct Product {
-      std::size_t weight;                          // of the layer
-      Tensor rate, figures;                        // of move_rate() and, but for shared weights, velocity()
-    };
-    std::vector<Product> moves;
     std::vector<std::byte> gap;                    // held between the calls of backward() and apply()
     std::vector<std::vector<std::byte>> products;  // likewise, by weight of the layer
     Shape gap_shape;
+  };
+  // What a use asks of one weight of its layer.
+  struct Move {
+    std::size_t use, slot;
+    Tensor rate, figures;  // of move_rate() and, but for shared weights, velocity()
   };
   enum class Stage { None, Forward, Targets, Budgets };
 
@@ -187,7 +189,8 @@ class TweenSession {
   Result<ConstView> output_gap_of(const TweenTarget& target);
   void begin_step();
   // Runs f(exec) with as much scratch memory as it takes; error_ when there is none.
-  void with_scratch(const std::function<void(const Exec&)>& f);
+  template <class F>
+  void with_scratch(F&& f);
   // A tensor [1, count] of zeros that lasts as long as the step; without data when memory lacks (error_).
   Tensor small_tensor(std::size_t count, Element element);
   void measure(std::size_t use, const ConstView& gap);
@@ -236,6 +239,7 @@ class TweenSession {
   std::vector<const Layer*> executed_;         // cells of the grid that run
   std::vector<Use> uses_;
   std::vector<TweenUse> metrics_;
+  std::vector<Move> moves_;                    // in the order of order_
   std::vector<std::size_t> order_;             // uses as their backward passes were done
   std::size_t current_ = 0;                    // executed cell whose backward pass runs, counted down
   bool fused_ = false;
@@ -245,5 +249,13 @@ class TweenSession {
   Stage stage_ = Stage::None;
   std::optional<Error> error_;
 };
+
+template <class F>
+void TweenSession::with_scratch(F&& f) {
+  if (error_) return;
+  const Exec exec = work(arena_);
+  if (auto ready = plan_scratch(exec, f); !ready) return void(error_ = std::move(ready).error());
+  f(exec);
+}
 
 }  // namespace loom

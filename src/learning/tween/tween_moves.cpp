@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "backend/plan_scratch.h"
 #include "learning/tween/tween.h"
 #include "ops/velocity/velocity.h"
 
@@ -18,16 +17,9 @@ constexpr double kMostDepth = 8;
 
 void TweenSession::begin_step() {
   error_.reset();
-  metrics_.clear(), order_.clear();
+  metrics_.clear(), order_.clear(), moves_.clear();
   small_used_ = 0;
   for (WeightState& weight : weights_) weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
-}
-
-void TweenSession::with_scratch(const std::function<void(const Exec&)>& f) {
-  if (error_) return;
-  const Exec exec = work(arena_);
-  if (auto ready = plan_scratch(exec, f); !ready) return void(error_ = std::move(ready).error());
-  f(exec);
 }
 
 Tensor TweenSession::small_tensor(std::size_t count, Element element) {
@@ -127,7 +119,7 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
     if (products[i] == nullptr) continue;
     WeightState& weight = weights_[state.weights[i]];
     const Element element = velocities_[weight.velocity].values.element;
-    Use::Product& made = use.moves.emplace_back(i, small_tensor(kRateEntries, element), Tensor{});
+    Move& made = moves_.emplace_back(u, state.weights[i], small_tensor(kRateEntries, element), Tensor{});
     if (!weight.is_shared) made.figures = small_tensor(kVelocityFigures, element);
     if (error_) return;
     const double base = base_rate(use, metrics_[u], *state.named[i]);
@@ -192,29 +184,25 @@ void TweenSession::read_gaps() {
 }
 
 Result<void> TweenSession::read_moves() {
-  std::vector<std::size_t> last_use(weights_.size(), uses_.size());
   const auto check = [&](const WeightState& weight, const ConstTensor& figures) -> Result<void> {
     if (read_element(figures, kNotFinite) == 0 && std::isfinite(read_element(figures, kSquares))) return {};
     return fail(Code::NonFinite, "tween: {}: the update is not finite", velocities_[weight.velocity].path);
   };
-  for (const std::size_t u : order_) {
-    double squares = 0;
-    for (const Use::Product& made : uses_[u].moves) {
-      const std::size_t slot = layers_[uses_[u].layer].weights[made.weight];
-      if (weights_[slot].is_shared) {
-        if (read_element(made.rate, kTakesPart) != 0) last_use[slot] = u;
-        continue;
-      }
-      LOOM_TRY_VOID(check(weights_[slot], made.figures));
-      squares += read_element(made.figures, kSquares);
+  for (WeightState& weight : weights_) weight.last_use = uses_.size();
+  for (const Move& made : moves_) {
+    WeightState& weight = weights_[made.slot];
+    if (weight.is_shared) {
+      if (read_element(made.rate, kTakesPart) != 0) weight.last_use = made.use;
+      continue;
     }
-    metrics_[u].update_norm = std::sqrt(squares);
+    LOOM_TRY_VOID(check(weight, made.figures));
+    metrics_[made.use].update_norm += read_element(made.figures, kSquares);
   }
-  for (std::size_t slot = 0; slot < weights_.size(); ++slot) {
-    const WeightState& weight = weights_[slot];
-    if (!weight.is_shared || !weight.touched || last_use[slot] == uses_.size()) continue;
+  for (TweenUse& use : metrics_) use.update_norm = std::sqrt(use.update_norm);
+  for (const WeightState& weight : weights_) {
+    if (!weight.is_shared || !weight.touched || weight.last_use == uses_.size()) continue;
     LOOM_TRY_VOID(check(weight, weight.figures));
-    double& norm = metrics_[last_use[slot]].update_norm;
+    double& norm = metrics_[weight.last_use].update_norm;
     norm = std::sqrt(norm * norm + read_element(weight.figures, kSquares));
   }
   return {};
