@@ -164,7 +164,8 @@ Result<ConstView> TweenSession::forward(const ConstView& x, const PassExtras& ex
 void TweenSession::after_forward(const Layer& layer, const ConstView& x, const ConstView& y) {
   const auto found = layer_index_.find(&layer);
   if (found == layer_index_.end()) return;
-  uses_.push_back({.layer = found->second, .x = x, .y = y, .gap_shape = y.shape});
+  Use& use = uses_.emplace_back();
+  use.layer = found->second, use.x = x, use.y = y, use.gap_shape = y.shape;
 }
 
 // Gap of the output, e = t_n - y_n = -c dL/dy with c as in TweenTarget, or output_step * rows in dtp. In memory of its own: the arena's tensors are

@@ -208,7 +208,9 @@ TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
   };
   const auto learned = [&](bool steps_first) -> std::vector<float> {
     Network network = network_of({dense(3, 3, "tanh"), dense(3, 3, "tanh"), linked("auto"), linked("feed"), dense(3, 2)}, {4, 3});
-    if (steps_first) EXPECT_TRUE(network.prepare_steps(Shape::of({4, 3})));
+    if (steps_first) {
+      EXPECT_TRUE(network.prepare_steps(Shape::of({4, 3})));
+    }
     EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
     const auto session = TweenSession::create(network, layerwise(), on_threads(1)).value();
     const std::vector<float> x = random_values("x", 12), t = random_values("t", 8, 2);
