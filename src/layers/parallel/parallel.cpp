@@ -290,7 +290,7 @@ void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) co
   }
   const Tensor p = run.tensor(logits.rows, n, x.element);
   gate_weights(run, rule(run), logits, p);
-  if (config_.gate_aux_weight > 0 && run.gate_loss.data != nullptr)
+  if (config_.gate_aux_weight > 0 && (run.rehearsal() || run.gate_loss.data != nullptr))
     add_gate_balance(run, rule(run), run.share * config_.gate_aux_weight, logits, run.gate_loss);
   const void** outputs = run.note<const void*>(n);
   for (std::size_t i = 0; i < n && !run.exec.status; ++i) {
