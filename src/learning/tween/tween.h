@@ -163,7 +163,8 @@ class TweenSession {
     std::size_t layer = 0;
     ConstView x, y;
     bool done = false;
-    Tensor figures, branch_rate;                   // of gap_figures(); [1]
+    Tensor figures;                                // of gap_figures()
+    ConstTensor branch_rate;                       // [1], or no data: 1
     std::vector<std::byte> gap;                    // held between the calls of backward() and apply()
     std::vector<std::vector<std::byte>> products;  // likewise, by weight of the layer
     Shape gap_shape;
@@ -191,15 +192,17 @@ class TweenSession {
   // Runs f(exec) with as much scratch memory as it takes; error_ when there is none.
   template <class F>
   void with_scratch(F&& f);
-  // A tensor [1, count] of zeros that lasts as long as the step; without data when memory lacks (error_).
+  // A tensor [1, count] that lasts as long as the step; without data when memory lacks (error_).
   Tensor small_tensor(std::size_t count, Element element);
   void measure(std::size_t use, const ConstView& gap);
   double base_rate(const Use& use, const TweenUse& metrics, const Weight& weight) const;
   void move(std::size_t use, std::span<const void* const> products);
   void set_rate(const Exec& exec, const Use& use, double base, Tensor rate);
   ConstTensor product_of(const Exec& exec, const WeightState& weight, const void* product) const;
-  void add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, const void* product);
-  void move_velocity(WeightState& weight, ConstTensor rate, const void* product, Tensor figures);
+  void collect_products(WeightState& weight);
+  void add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, ConstTensor product);
+  void touch(WeightState& weight, Tensor rate, Tensor figures);
+  void move_velocity(const Exec& exec, WeightState& weight, ConstTensor product);
   void finish_shared();
   // What the pass left in tensors: NonFinite where a figure or an update is not.
   void read_gaps();

@@ -33,7 +33,6 @@ Tensor TweenSession::small_tensor(std::size_t count, Element element) {
   }
   const Tensor tensor{small_memory_[small_used_ / kBlock].data() + small_used_ % kBlock, 1, count, element};
   small_used_ += bytes;
-  fill_zero(work(arena_), tensor);
   return tensor;
 }
 
@@ -45,9 +44,8 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, Const
   if (u-- == 0) return;
   Use& use = uses_[u];
   use.done = true;
-  use.figures = small_tensor(kGapFigures, output_.element), use.branch_rate = small_tensor(1, output_.element);
+  use.figures = small_tensor(kGapFigures, output_.element);
   if (error_) return;
-  branch_rate.data == nullptr ? fill(work(arena_), use.branch_rate, 1) : copy(work(arena_), branch_rate, use.branch_rate);
   metrics_.resize(std::max(metrics_.size(), uses_.size()));
   const bool is_cell = current_ > 0 && executed_[current_ - 1] == &layer;
   metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1, metrics_[u].is_cell = is_cell;
@@ -59,9 +57,16 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, Const
   products.clear();
   for (const Weight* w : state.named) products.push_back(collected().written(*w) ? collected().of(*w) : nullptr);
   if (fused_) {
+    use.branch_rate = branch_rate;
     measure(u, dy);
     move(u, products);
   } else {
+    if (branch_rate.data != nullptr) {
+      const Tensor kept = small_tensor(1, branch_rate.element);
+      if (error_) return;
+      copy(work(arena_), branch_rate, kept);
+      use.branch_rate = kept;
+    }
     const auto held = [](const void* from, std::size_t bytes) {
       const auto* first = static_cast<const std::byte*>(from);
       return first == nullptr ? std::vector<std::byte>() : std::vector<std::byte>(first, first + bytes);
@@ -112,50 +117,56 @@ ConstTensor TweenSession::product_of(const Exec& exec, const WeightState& weight
 }
 
 void TweenSession::move(std::size_t u, std::span<const void* const> products) {
-  Use& use = uses_[u];
+  const Use& use = uses_[u];
   const LayerState& state = layers_[use.layer];
   if (!state.trainable) return;
   for (std::size_t i = 0; i < products.size() && !error_; ++i) {
     if (products[i] == nullptr) continue;
-    WeightState& weight = weights_[state.weights[i]];
+    const std::size_t slot = state.weights[i];
+    WeightState& weight = weights_[slot];
     const Element element = velocities_[weight.velocity].values.element;
-    Move& made = moves_.emplace_back(u, state.weights[i], small_tensor(kRateEntries, element), Tensor{});
-    if (!weight.is_shared) made.figures = small_tensor(kVelocityFigures, element);
+    const Tensor rate = small_tensor(kRateEntries, element), figures = weight.is_shared ? Tensor{} : small_tensor(kVelocityFigures, element);
+    if (weight.is_shared && !weight.collects) collect_products(weight);
     if (error_) return;
+    moves_.push_back({u, slot, rate, figures});
+    if (!weight.is_shared) touch(weight, rate, figures);
     const double base = base_rate(use, metrics_[u], *state.named[i]);
-    with_scratch([&](const Exec& exec) { set_rate(exec, use, base, made.rate); });
-    if (weight.is_shared)
-      with_scratch([&](const Exec& exec) { add_to_pending(exec, weight, made.rate, products[i]); });
-    else
-      move_velocity(weight, made.rate, products[i], made.figures);
+    with_scratch([&](const Exec& exec) {
+      set_rate(exec, use, base, rate);
+      const ConstTensor product = product_of(exec, weight, products[i]);
+      weight.is_shared ? add_to_pending(exec, weight, rate, product) : move_velocity(exec, weight, product);
+    });
   }
 }
 
-// A shared weight sums rate * products over its uses and moves once, in finish_shared() (W-31).
-void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, const void* product) {
+// A shared weight sums rate * products over its uses and moves once, in finish_shared() (W-31): at a rate of 1, as the sum holds those of its uses.
+void TweenSession::collect_products(WeightState& weight) {
   const Tensor& v = velocities_[weight.velocity].values;
-  const Tensor sum{weight.pending.data(), 1, v.cols, v.element};
-  if (!weight.collects && !exec.rehearsal()) {
-    weight.collects = true;
-    weight.rate = small_tensor(kRateEntries, v.element);
-    if (error_) return;
-    fill(exec, Tensor{weight.rate.data, 1, 1, v.element}, 1);  // the sum holds the rates of its uses
-    fill_zero(exec, sum);
-  }
-  Tensor moved = weight.rate;
-  if (!exec.rehearsal()) moved.data = static_cast<std::byte*>(moved.data) + kTakesPart * bytes_of(moved.element);
-  add_products(exec, rate, product_of(exec, weight, product), sum, moved);
+  weight.collects = true, weight.rate = small_tensor(kRateEntries, v.element);
+  if (error_) return;
+  const Exec exec = work(arena_);
+  fill_zero(exec, weight.rate);
+  fill(exec, Tensor{weight.rate.data, 1, 1, v.element}, 1);
+  fill_zero(exec, {weight.pending.data(), 1, v.cols, v.element});
+}
+
+void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, ConstTensor product) {
+  const Tensor& v = velocities_[weight.velocity].values;
+  const Tensor takes_part{static_cast<std::byte*>(weight.rate.data) + kTakesPart * bytes_of(v.element), 1, 1, v.element};
+  add_products(exec, rate, product, {weight.pending.data(), 1, v.cols, v.element}, takes_part);
+}
+
+// The velocity of a weight is about to move.
+void TweenSession::touch(WeightState& weight, Tensor rate, Tensor figures) {
+  const Tensor& v = velocities_[weight.velocity].values;
+  weight.touched = true, weight.rate = rate, weight.figures = figures;
+  if (weight.before.size() != 0) copy(work(arena_), v, {weight.before.data(), 1, v.cols, v.element});
 }
 
 // v = momentum v + (1 - momentum) rate g; commit() adds v to the master.
-void TweenSession::move_velocity(WeightState& weight, ConstTensor rate, const void* product, Tensor figures) {
-  const Tensor& v = velocities_[weight.velocity].values;
-  if (weight.before.size() != 0) copy(work(arena_), v, {weight.before.data(), 1, v.cols, v.element});
-  weight.touched = true, weight.rate = {const_cast<void*>(rate.data), 1, kRateEntries, rate.element}, weight.figures = figures;
-  const Tensor w = weight.weight->master_for_update();
-  with_scratch([&](const Exec& exec) {
-    velocity(exec, {config_.momentum, 1 - config_.momentum}, rate, product_of(exec, weight, product), w, v, figures);
-  });
+void TweenSession::move_velocity(const Exec& exec, WeightState& weight, ConstTensor product) {
+  velocity(exec, {config_.momentum, 1 - config_.momentum}, weight.rate, product, weight.weight->master_for_update(),
+           velocities_[weight.velocity].values, weight.figures);
 }
 
 void TweenSession::finish_shared() {
@@ -164,12 +175,8 @@ void TweenSession::finish_shared() {
     const Tensor& v = velocities_[weight.velocity].values;
     const Tensor figures = small_tensor(kVelocityFigures, v.element);
     if (error_) return;
-    weight.touched = true, weight.figures = figures;
-    if (weight.before.size() != 0) copy(work(arena_), v, {weight.before.data(), 1, v.cols, v.element});
-    const Tensor w = weight.weight->master_for_update();
-    with_scratch([&](const Exec& exec) {
-      velocity(exec, {config_.momentum, 1 - config_.momentum}, weight.rate, {weight.pending.data(), 1, v.cols, v.element}, w, v, figures);
-    });
+    touch(weight, weight.rate, figures);
+    with_scratch([&](const Exec& exec) { move_velocity(exec, weight, {weight.pending.data(), 1, v.cols, v.element}); });
   }
 }
 
@@ -224,7 +231,7 @@ void TweenSession::roll_back() {
   if (dtp_) return put_back();
   for (WeightState& state : weights_) {
     state.collects = false;
-    if (!std::exchange(state.touched, false)) continue;
+    if (!std::exchange(state.touched, false) || read_element(state.rate, kTakesPart) == 0) continue;
     if (state.before.size() == 0)
       std::memset(state.memory.data(), 0, state.memory.size());
     else
