@@ -6,6 +6,10 @@
 
 namespace loom::inline LOOM_TARGET {
 
+// The correctly rounded root of one number (ops on lanes have sqrt).
+LOOM_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
+LOOM_INLINE double square_root(double x) { return __builtin_sqrt(x); }
+
 struct FullLanes {
   template <class T>
   LOOM_INLINE Lanes<T> load(const T* p) const {

@@ -7,9 +7,6 @@ namespace {
 
 constexpr double kLeastWidth = 1e-3;
 
-LOOM_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
-LOOM_INLINE double square_root(double x) { return __builtin_sqrt(x); }
-
 // lanes[16] = the sums of term(i, lanes) over at most kLaneBlock elements.
 template <class T, class F>
 LOOM_INLINE void block_sum(std::size_t n, T* to, F&& term) {

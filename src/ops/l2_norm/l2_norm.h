@@ -13,7 +13,7 @@ void l2_norm(const Exec& exec, ConstTensor x, double factor, Tensor y);
 template <class T>
 struct L2NormKernels {
   void (*block)(const T* x, T factor, std::size_t n, T* lanes);  // sums of the sixteen lanes of at most 1 024 elements
-  T (*join)(const T* lanes, std::size_t blocks);                 // the blocks of each lane ascending, the fold, the root
+  void (*root)(T* y);                                            // of the sum in y[0], in its place
 };
 
 }  // namespace loom

@@ -4,9 +4,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-LOOM_INLINE float root_of(float x) { return __builtin_sqrtf(x); }
-LOOM_INLINE double root_of(double x) { return __builtin_sqrt(x); }
-
 template <class T>
 void block(const T* x, T factor, std::size_t n, T* lanes) {
   const Lanes<T> factors = splat(factor);
@@ -25,14 +22,12 @@ void block(const T* x, T factor, std::size_t n, T* lanes) {
 }
 
 template <class T>
-T join(const T* lanes, std::size_t blocks) {
-  Lanes<T> total = zeros<T>();
-  for (std::size_t b = 0; b < blocks; ++b) total = total + load(lanes + b * kLanes);
-  return snap(root_of(fold(total)));
+void root(T* y) {
+  *y = snap(square_root(*y));
 }
 
 template <class T>
-constexpr L2NormKernels<T> kL2NormKernels = {.block = block<T>, .join = join<T>};
+constexpr L2NormKernels<T> kL2NormKernels = {.block = block<T>, .root = root<T>};
 
 }  // namespace
 

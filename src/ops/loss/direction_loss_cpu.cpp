@@ -7,9 +7,6 @@ namespace {
 
 constexpr double kLeastNorm = 1e-8;
 
-LOOM_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
-LOOM_INLINE double square_root(double x) { return __builtin_sqrt(x); }
-
 template <class T>
 struct Norm {
   T size;

@@ -33,11 +33,10 @@ struct Largest {
 };
 template <class T>
 LOOM_INLINE Largest<T> largest_of(const T* x, std::size_t n) {
-  constexpr std::size_t kRun = kLanes * kChain;
   Largest<T> top{x[0], 0};
   std::size_t run = 0;  // where the run with the largest begins
-  for (std::size_t first = 0; first < n; first += kRun) {
-    const std::size_t end = n - first < kRun ? n : first + kRun;
+  for (std::size_t first = 0; first < n; first += kLaneBlock) {
+    const std::size_t end = n - first < kLaneBlock ? n : first + kLaneBlock;
     Lanes<T> lanes = splat(top.value);
     std::size_t i = first;
     for (; i + kLanes <= end; i += kLanes) lanes = max(load(x + i), lanes);

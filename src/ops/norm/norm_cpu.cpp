@@ -4,9 +4,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-LOOM_INLINE float root(float x) { return __builtin_sqrtf(x); }
-LOOM_INLINE double root(double x) { return __builtin_sqrt(x); }
-
 // Inside a formula: what is small enough to make a product subnormal becomes 0. NaN stays as it is until the result is snapped.
 LOOM_INLINE F32x16 flush(const F32x16& v) { return as_float(bits(v) & ~(abs(v) < splat(kSnap))); }
 LOOM_INLINE F64x16 flush(const F64x16& v) { return select(abs(v) < splat(kSnap64), zeros<double>(), v); }
@@ -23,7 +20,7 @@ LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
     const Lanes<T> v = tail.load(x + i);
     return v * v;
   });
-  return {0, root(squares / static_cast<T>(cols) + static_cast<T>(eps))};
+  return {0, square_root(squares / static_cast<T>(cols) + static_cast<T>(eps))};
 }
 
 template <class T>
@@ -35,7 +32,7 @@ LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
     const Lanes<T> d = tail.keep(flush(tail.load(x + i) - means));
     return d * d;
   });
-  return {mean, root(squares / n + static_cast<T>(eps))};
+  return {mean, square_root(squares / n + static_cast<T>(eps))};
 }
 
 // (x - mean) / deviation * gamma + beta.

@@ -14,7 +14,7 @@ void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures) {
   const std::size_t n = x.rows * x.cols;
   if (n == 0) return fill_zero(exec, figures);
   const ArenaScope scope(exec.arena);
-  const std::size_t blocks = (n + kLaneBlock - 1) / kLaneBlock;
+  const std::size_t blocks = pieces_of(n);
   with_element(x.element, [&]<class T>() {
     const StatisticsKernels<T>& k = exec.kernels.statistics.of<T>();
     T *const sums = exec.arena.take<T>(2), *const squares = exec.arena.take<T>(1), *const extremes = exec.arena.take<T>(2 * blocks);

@@ -5,9 +5,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-LOOM_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
-LOOM_INLINE double square_root(double x) { return __builtin_sqrt(x); }
-
 enum Figure : std::uint8_t { kAvg, kStd, kMax, kMin, kActive, kTotal };
 
 // The larger and the smaller of two, of which a NaN loses.

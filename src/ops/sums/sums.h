@@ -17,13 +17,12 @@ struct SumsKernels {
 // to[0, sums) from the blocks of n elements: block(first, count, lanes) leaves the lanes [sums][16] of elements [first, first + count).
 template <class T, class F>
 void sum_blocks(const Exec& exec, std::size_t n, std::size_t sums, T* to, F&& block) {
+  static_assert(kPieceElements == kLaneBlock, "a piece is a block of lanes16");
   const ArenaScope scope(exec.arena);
-  const std::size_t blocks = (n + kLaneBlock - 1) / kLaneBlock, width = sums * kLanes;
-  T* const lanes = exec.arena.take<T>(blocks * width);
-  for_ranges(exec, blocks, kLaneBlock, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t b = begin; b < end; ++b) block(b * kLaneBlock, n - b * kLaneBlock < kLaneBlock ? n - b * kLaneBlock : kLaneBlock, lanes + b * width);
-  });
-  if (exec.computes()) exec.kernels.sums.template of<T>().fold_blocks(lanes, blocks, sums, to);
+  const std::size_t width = sums * kLanes;
+  T* const lanes = exec.arena.take<T>(pieces_of(n) * width);
+  for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) { block(first, count, lanes + piece * width); });
+  if (exec.computes()) exec.kernels.sums.template of<T>().fold_blocks(lanes, pieces_of(n), sums, to);
 }
 
 }  // namespace loom
