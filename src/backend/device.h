@@ -5,27 +5,25 @@
 #include <algorithm>
 #include <span>
 #include <utility>
-#include <vector>
 
-#include "backend/exec.h"
+#include "core/buffer.h"
 
 namespace loom {
 
 class Device {
  public:
   virtual ~Device() = default;
-  // OutOfMemory when the device cannot give as much.
-  virtual Result<Arena> arena(const Arena::Mark& bytes) = 0;
-  // Zeros. The address is one that tensors can begin at or behind.
+  // Zeros. The address is one that tensors can begin at or behind. OutOfMemory.
   virtual Result<std::byte*> allocate(std::size_t bytes) = 0;
   virtual void free(std::byte* memory, std::size_t bytes) = 0;
   // Between passes.
   virtual void read(const std::byte* from, std::span<std::byte> to) = 0;
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
+  virtual void copy(const std::byte* from, std::size_t bytes, std::byte* to) = 0;
+  virtual void clear(std::byte* memory, std::size_t bytes) = 0;
 };
 
-// Memory that lasts longer than a pass, where a session's tensors lie: states of layers, gradients, running statistics. Ops read and write it in a
-// pass; the host does between passes, by read() and write().
+// Memory of a session, where its tensors lie. Ops read and write it in a pass; the host does between passes, by the functions here.
 class Memory {
  public:
   Memory() = default;
@@ -38,12 +36,13 @@ class Memory {
     if (device_ != nullptr && data_ != nullptr) device_->free(data_, size_);
   }
 
-  // `bytes` zeroed bytes of the device, or of this computer without one. OutOfMemory.
-  static Result<Memory> create(Device* device, std::size_t bytes) {
+  // `bytes` zeroed bytes of the device, or of this computer without one. OutOfMemory. On this computer `sparse` ones are resident only where they have
+  // been written.
+  static Result<Memory> create(Device* device, std::size_t bytes, bool sparse = false) {
     Memory m;
     m.device_ = device, m.size_ = bytes;
     if (device == nullptr) {
-      LOOM_TRY(m.here_, Buffer::create(bytes));
+      LOOM_TRY(m.here_, sparse ? Buffer::create_sparse(bytes) : Buffer::create(bytes));
       m.data_ = m.here_.data();
     } else {
       LOOM_TRY(m.data_, device->allocate(bytes));
@@ -54,6 +53,7 @@ class Memory {
   // Address of the first byte, for tensors.
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
+  Device* device() const { return device_; }
 
   void read(std::size_t offset, std::span<std::byte> to) const {
     LOOM_ASSERT(offset <= size_ && to.size() <= size_ - offset);
@@ -63,11 +63,12 @@ class Memory {
     LOOM_ASSERT(offset <= size_ && from.size() <= size_ - offset);
     device_ != nullptr ? device_->write(data_ + offset, from) : void(std::copy_n(from.data(), from.size(), data_ + offset));
   }
-  void clear() {
-    if (device_ == nullptr) return void(std::fill_n(data_, size_, std::byte{}));
-    const std::vector<std::byte> zeros(size_);
-    device_->write(data_, zeros);
+  // From other memory of the same device.
+  void copy(std::size_t offset, const Memory& from, std::size_t from_offset, std::size_t bytes) {
+    LOOM_ASSERT(from.device_ == device_ && offset <= size_ && bytes <= size_ - offset && from_offset <= from.size_ && bytes <= from.size_ - from_offset);
+    device_ != nullptr ? device_->copy(from.data_ + from_offset, bytes, data_ + offset) : void(std::copy_n(from.data_ + from_offset, bytes, data_ + offset));
   }
+  void clear() { device_ != nullptr ? device_->clear(data_, size_) : void(std::fill_n(data_, size_, std::byte{})); }
 
  private:
   Device* device_ = nullptr;

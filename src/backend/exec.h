@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "backend/cpu/isa.h"
-#include "core/buffer.h"
+#include "backend/device.h"
 #include "core/error.h"
 #include "core/shape.h"
 #include "core/thread_pool.h"
@@ -120,20 +120,15 @@ class Arena {
     Mark plus(std::size_t more) const { return {tensors + more, notes}; }
   };
 
-  // As much of either as `bytes` says: memory that nobody writes is not resident.
-  static Result<Arena> create(std::size_t bytes) { return create(Mark{bytes, bytes}); }
-  static Result<Arena> create(const Mark& bytes) {
-    Arena a;
-    LOOM_TRY_VOID(a.tensors_.reserve(bytes.tensors));
-    LOOM_TRY_VOID(a.notes_.reserve(bytes.notes));
-    return a;
-  }
-  // Tensors in memory of a device, from `base` on, which the host must not touch; notes in this computer's.
-  static Result<Arena> on_device(std::byte* base, const Mark& bytes) {
-    Arena a;
-    a.tensors_.base = base, a.tensors_.size = bytes.tensors;
-    LOOM_TRY_VOID(a.notes_.reserve(bytes.notes));
-    a.on_device_ = true;
+  Arena() = default;
+  // Without memory yet: of plan_scratch() (backend/plan_scratch.h).
+  explicit Arena(Device* device) : device_(device) {}
+  // As much of either as `bytes` says: memory that nobody writes is not resident. Tensors lie on the device, notes always on this computer.
+  static Result<Arena> create(std::size_t bytes, Device* device = nullptr) { return create(Mark{bytes, bytes}, device); }
+  static Result<Arena> create(const Mark& bytes, Device* device = nullptr) {
+    Arena a(device);
+    LOOM_TRY_VOID(a.tensors_.reserve(device, bytes.tensors));
+    LOOM_TRY_VOID(a.notes_.reserve(nullptr, bytes.notes));
     return a;
   }
   static Arena measuring() {
@@ -162,16 +157,16 @@ class Arena {
   std::size_t size() const { return tensors_.size + notes_.size; }
   bool holds(const Mark& needed) const { return needed.tensors <= tensors_.size && needed.notes <= notes_.size; }
   bool measures() const { return measures_; }
-  bool is_on_device() const { return on_device_; }
+  Device* device() const { return device_; }
 
  private:
   struct Stack {
-    Buffer memory;
+    Memory memory;
     std::byte* base = nullptr;
     std::size_t size = 0, used = 0, peak = 0;
 
-    Result<void> reserve(std::size_t bytes) {
-      LOOM_TRY(memory, Buffer::create(bytes));
+    Result<void> reserve(Device* device, std::size_t bytes) {
+      LOOM_TRY(memory, Memory::create(device, bytes));
       base = memory.data(), size = memory.size();
       return {};
     }
@@ -189,7 +184,8 @@ class Arena {
     }
   };
   Stack tensors_, notes_;
-  bool measures_ = false, on_device_ = false;
+  Device* device_ = nullptr;
+  bool measures_ = false;
 };
 
 // Type that the inputs of block-quantised weights are rounded to, in blocks of 32: with int16 only the rounding of the weights shows in an answer;
@@ -207,7 +203,7 @@ struct Exec {
   // A pass that plans memory: ops take what they need and compute nothing, and layers may leave out what takes no memory of its own.
   bool rehearsal() const { return arena.measures(); }
   // Whether ops touch the values of tensors here: neither in a rehearsal nor where tensors lie on a device.
-  bool computes() const { return !arena.measures() && !arena.is_on_device(); }
+  bool computes() const { return !arena.measures() && arena.device() == nullptr; }
   // pool.run() where ops compute: what they share out goes through here.
   template <class F>
   void run(std::size_t parts, F&& body) const {

@@ -11,7 +11,7 @@ Result<void> plan_scratch(const Exec& exec, F&& run) {
   Arena measuring = Arena::measuring();
   run(Exec{exec.pool, exec.kernels, measuring, exec.cancel, exec.activations});
   if (!exec.arena.holds(measuring.peak())) {
-    LOOM_TRY(exec.arena, Arena::create(measuring.peak().plus(Buffer::kAlignment)));
+    LOOM_TRY(exec.arena, Arena::create(measuring.peak().plus(Buffer::kAlignment), exec.arena.device()));
   }
   exec.arena.clear();
   return {};

@@ -3,19 +3,18 @@
 
 #include <span>
 
-#include "backend/exec.h"
+#include "backend/figures.h"
+#include "ops/l2_norm/l2_norm.h"
 
 namespace loom {
 
 // g = clamp(g, -limit, limit), snapped; a NaN stays. InvalidConfig unless limit >= 0; 0 does nothing.
 Result<void> clip_value(const Exec& exec, std::span<const Tensor> gradients, double limit);
 
-// The norm over all tensors: that of each in its own element type (ops/l2_norm), their squares added on the host in the order given (that of
-// their paths). Squares that f32 cannot hold are no reason for an infinite norm; that an element is infinite is one.
-double gradient_norm(const Exec& exec, std::span<const Tensor> gradients);
-
-// Where the norm is above `limit`, every g *= limit / (norm + 1e-6), snapped. Gives the norm from before. A norm that is not finite leaves
-// g alone: the batch is skipped (T-04). InvalidConfig unless limit >= 0; 0 only measures.
-Result<double> clip_norm(const Exec& exec, std::span<const Tensor> gradients, double limit);
+// Where the norm over all gradients (of one element type) is above `limit`, every g is scaled to it (clip_factors() of ops/l2_norm, which leaves its
+// figures in clip [4]). A norm that is not finite leaves g alone: the batch is skipped (T-04). InvalidConfig unless limit >= 0; 0 only measures.
+Result<void> clip_norm(const Exec& exec, std::span<const Tensor> gradients, double limit, Tensor clip);
+// The norm from before, after the pass.
+inline double norm_of(const Figures& figures, const ConstTensor& clip) { return figures.at(clip, kNorm) / figures.at(clip, kNormScale); }
 
 }  // namespace loom

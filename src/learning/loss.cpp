@@ -6,6 +6,7 @@
 #include "core/nearest.h"
 #include "learning/losses/row.h"
 #include "learning/names.h"
+#include "ops/magnitude/magnitude.h"
 #include "ops/scalar_sums.h"
 
 namespace loom {
@@ -15,9 +16,8 @@ bool fits(const Tensor& gradient, const ConstView& like) {
   return gradient.data == nullptr || (gradient.rows == like.shape.rows() && gradient.cols == like.shape.cols() && gradient.element == like.element);
 }
 
-RowScale scale_of(const LossCall& call, double divisor) {
-  const std::size_t samples = call.sample_weights.size();
-  return {.weights = call.sample_weights, .rows_per_weight = samples == 0 ? 1 : call.output.shape.rows() / samples, .divisor = divisor};
+RowScale scale_of(std::span<const double> weights, std::size_t rows, double divisor) {
+  return {.weights = weights, .rows_per_weight = weights.empty() ? 1 : rows / weights.size(), .divisor = divisor};
 }
 
 }  // namespace
@@ -123,25 +123,38 @@ double Loss::count(const LossCall& call) const {
   });
 }
 
-Result<LossValue> Loss::evaluate(const Exec& exec, const LossCall& call) const {
-  if (!exec.rehearsal()) LOOM_TRY_VOID(check_call(call));
+PendingLoss Loss::run(const Exec& exec, const LossCall& call, Tensor rows) const {
   const double own = exec.rehearsal() ? 1 : count(call);
   const double divisor = call.joint_count > 0 ? call.joint_count : own > 0 ? own : 1;
-  const RowScale scale = scale_of(call, divisor);
-  const std::size_t rows = call.output.shape.rows();
+  row_->evaluate(exec, config_, call, scale_of(call.sample_weights, rows.rows, divisor), rows);
+  return {rows, call.sample_weights, divisor, own};
+}
+
+LossValue PendingLoss::value(const Figures& figures) const {
+  const RowScale scale = scale_of(sample_weights, rows.rows, divisor);
+  const double total = chain64_sum<double>(rows.rows, [&](std::size_t r) { return scale.weight(r) * figures.at(rows, r); });
+  return LossValue{snap_one(total / divisor), count};
+}
+
+Result<LossValue> Loss::evaluate(const Exec& exec, const LossCall& call) const {
+  if (!exec.rehearsal()) LOOM_TRY_VOID(check_call(call));
   const ArenaScope scope(exec.arena);
-  const Tensor values = exec.arena.tensor(rows, 1, call.output.element);
-  row_->evaluate(exec, config_, call, scale, values);
-  if (exec.rehearsal()) return LossValue{};
-  const double total = with_element(values.element, [&]<class T>() {
-    return chain64_sum<double>(rows, [&](std::size_t r) { return scale.weight(r) * static_cast<double>(values.as<T>()[r]); });
-  });
-  return LossValue{snap_one(total / divisor), own};
+  const PendingLoss pending = run(exec, call, exec.arena.tensor(call.output.shape.rows(), 1, call.output.element));
+  return exec.rehearsal() ? LossValue{} : pending.value(Figures());
 }
 
 Result<LossValue> Loss::evaluate_in(const Exec& exec, const LossCall& call) const {
   LOOM_TRY_VOID(plan_scratch(exec, [&](const Exec& rehearsal) { (void)evaluate(rehearsal, call); }));
   return evaluate(exec, call);
+}
+
+Result<PendingLoss> Loss::record(const Exec& exec, const LossCall& call, Figures& figures, Tensor failed) const {
+  LOOM_TRY_VOID(check_call(call));
+  LOOM_TRY(const Tensor rows, figures.take(call.output.shape.rows(), 1, call.output.element));
+  LOOM_TRY_VOID(plan_scratch(exec, [&](const Exec& rehearsal) { run(rehearsal, call, rows); }));
+  const PendingLoss pending = run(exec, call, rows);
+  check_finite(exec, rows, failed);
+  return pending;
 }
 
 }  // namespace loom

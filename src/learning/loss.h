@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/exec.h"
+#include "backend/figures.h"
 
 namespace loom {
 
@@ -47,6 +47,14 @@ struct LossValue {
   double count = 0;  // what the sum was divided by when joint_count is 0; 0 when nothing counted (value and gradient are then 0)
 };
 
+// A loss that a pass has computed, but for the sum over its rows.
+struct PendingLoss {
+  ConstTensor rows;  // [rows, 1]
+  std::span<const double> sample_weights{};
+  double divisor = 1, count = 0;
+  LossValue value(const Figures& figures) const;
+};
+
 struct LossRow;  // losses/row.h
 
 class Loss {
@@ -60,6 +68,9 @@ class Loss {
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
   // The same with an arena that serves nothing else: it is cleared, and made anew where a rehearsal takes more than it has.
   Result<LossValue> evaluate_in(const Exec& exec, const LossCall& call) const;
+  // The same as part of a pass, in which nothing is read: the gradient, and the rows' values in figures, from which value() adds them up when the pass
+  // has ended. `failed` [1] of f32 is raised where a row's value is not finite. The arena as of evaluate_in(); sample weights must live as long.
+  Result<PendingLoss> record(const Exec& exec, const LossCall& call, Figures& figures, Tensor failed) const;
 
   // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a class that it has not.
   Result<void> check_classes(const LossCall& call) const;
@@ -79,6 +90,7 @@ class Loss {
   bool reads(std::string_view key) const;
   Result<void> check_read() const;
   Result<void> check_call(const LossCall& call) const;
+  PendingLoss run(const Exec& exec, const LossCall& call, Tensor rows) const;
   Result<void> check_class_weights(const Shape& output) const;
 
   const LossRow* row_ = nullptr;

@@ -1,13 +1,14 @@
 #include "learning/optimizer.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
+#include "backend/plan_scratch.h"
 #include "core/checked.h"
 #include "core/nearest.h"
 #include "learning/names.h"
-#include "ops/finite.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/magnitude/magnitude.h"
 
 namespace loom {
 namespace {
@@ -18,6 +19,13 @@ constexpr double kLeastShare = 0x1p-24;
 Result<void> check_share(std::string_view where, std::string_view key, double b) {
   if (b == 0) return {};
   return check_range(where, key, b, kLeastShare, 1 - kLeastShare);
+}
+
+// Sizes and gradients up to here are so far inside the range of every type that no update leaves it.
+constexpr double kMostTame = 0x1p40;
+
+bool fit(const UpdateSizes& sizes) {
+  return sizes.weight <= kMostTame && std::ranges::all_of(sizes.slot, [](double size) { return size <= kMostTame; });
 }
 
 UpdateSizes sizes_after(const UpdateRow& row, const UpdateRule& rule, double gradient, UpdateSizes sizes) {
@@ -87,8 +95,8 @@ std::vector<std::string_view> Optimizer::slot_names() const {
   return names;
 }
 
-Result<void> Optimizer::prepare(std::vector<Parameter> parameters) {
-  std::vector<std::array<Buffer, kUpdateSlots>> state(parameters.size());
+Result<void> Optimizer::prepare(std::vector<Parameter> parameters, Device* device) {
+  std::vector<std::array<Memory, kUpdateSlots>> state(parameters.size());
   const std::size_t count = slot_names().size();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const Parameter& parameter = parameters[p];
@@ -96,7 +104,7 @@ Result<void> Optimizer::prepare(std::vector<Parameter> parameters) {
     LOOM_TRY_VOID(check_range(parameter.path, "learning_rate_scale", parameter.rate_scale, 0, 1e12));
     LOOM_TRY(const std::size_t bytes, checked_mul(parameter.elements, bytes_of(parameter.element)));
     for (std::size_t s = 0; s < count; ++s) {
-      LOOM_TRY(state[p][s], Buffer::create(bytes));
+      LOOM_TRY(state[p][s], Memory::create(device, bytes));
     }
   }
   parameters_ = std::move(parameters);
@@ -119,12 +127,11 @@ UpdateState Optimizer::state_of(std::size_t parameter) const {
   const Parameter& p = parameters_[parameter];
   UpdateState out;
   for (std::size_t s = 0; s < kUpdateSlots; ++s)
-    if (const Buffer& values = state_[parameter][s]; values.size() != 0) out[s] = {const_cast<std::byte*>(values.data()), 1, p.elements, p.element};
+    if (const Memory& values = state_[parameter][s]; values.size() != 0) out[s] = {values.data(), 1, p.elements, p.element};
   return out;
 }
 
-Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
-                             std::optional<double> largest_gradient) {
+Result<void> Optimizer::check_step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) const {
   if (!(learning_rate >= 0 && learning_rate <= 1e12)) return fail(Code::InvalidArgument, "learning rate is {}, expected 0 to 1e12", learning_rate);
   if (weights.size() != parameters_.size() || gradients.size() != parameters_.size())
     return fail(Code::ShapeMismatch, "optimizer: {} weights and {} gradients, {} were prepared", weights.size(), gradients.size(),
@@ -136,23 +143,94 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
     if (w != want.elements || g != want.elements || weights[p].element != want.element || gradients[p].element != want.element)
       return fail(Code::ShapeMismatch, "optimizer: weight {} has {} elements and its gradient {}, {} were prepared", want.path, w, g, want.elements);
   }
-  if (exec.rehearsal()) return {};
-  sizes_after_.assign(parameters_.size(), {});
+  return {};
+}
+
+Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) {
+  Figures figures;
+  LOOM_TRY(const Tensor failed, figures.take(1, 1, Element::f32));
+  LOOM_TRY_VOID(check_step(weights, gradients, learning_rate));
+  LOOM_TRY_VOID(plan_scratch(exec, [&](const Exec& rehearsal) { (void)record(rehearsal, weights, gradients, learning_rate, figures, failed); }));
+  fill_zero(exec, failed);
+  LOOM_TRY_VOID(record(exec, weights, gradients, learning_rate, figures, failed));
+  return finish(figures);
+}
+
+// Weights and slots are measured only where what earlier steps can have made of them may be too large: reading them all would cost a tenth of a step.
+// With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10 the largest number in any of the equations (Adam's
+// m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128. Such updates need not be tried.
+Result<void> Optimizer::plan(const Exec& exec, std::size_t p, ConstTensor weight, ConstTensor gradient, Figures& figures, ConstTensor bound) {
+  Move& move = moves_[p];
+  const Element element = gradient.element;
+  LOOM_TRY(move.outcome, figures.take(1, 1, element));
+  move.bound = bound;
+  if (bound.data == nullptr) {
+    LOOM_TRY(const Tensor own, figures.take(1, 1, element));
+    magnitude_bound(exec, gradient, own);
+    move.bound = own;
+  }
+  const bool are_small = fit(sizes_[p]);
+  if (!are_small) {
+    const UpdateState state = state_of(p);
+    LOOM_TRY(move.weight, figures.take(1, 1, element));
+    magnitude_bound(exec, weight, move.weight);
+    for (std::size_t s = 0; s < kUpdateSlots; ++s) {
+      if (state[s].data == nullptr) continue;
+      LOOM_TRY(move.slot[s], figures.take(1, 1, element));
+      magnitude_bound(exec, state[s], move.slot[s]);
+    }
+  }
+  const bool is_mild = move.rule.rate <= 0x1p10 && move.rule.correct1 >= 0x1p-20 && move.rule.correct2 >= 0x1p-20;
+  move.most = is_mild && are_small ? kMostTame : 0;
+  return {};
+}
+
+Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
+                               Figures& figures, Tensor failed, ConstTensor bound) {
+  if (exec.rehearsal()) {
+    for (const ConstTensor& gradient : gradients) magnitude_bound(exec, gradient, {});
+    return {};
+  }
+  LOOM_TRY_VOID(check_step(weights, gradients, learning_rate));
+  moves_.assign(parameters_.size(), {});
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
-    const UpdateRule rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
-    const double largest = largest_gradient ? *largest_gradient : magnitude_bound(exec, gradients[p]);
-    sizes_after_[p] = is_tame(exec, p, rule, weights[p], largest) ? sizes_after(row(), rule, largest, sizes_[p]) : UpdateSizes();
-    const bool bounded = sizes_after_[p].weight < std::numeric_limits<double>::infinity();
-    if (bounded || update_stays_finite(exec, rule, weights[p], gradients[p], state_of(p))) continue;
-    return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path, learning_rate);
+    Move& move = moves_[p];
+    move.moves = true, move.learning_rate = learning_rate, move.rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
+    LOOM_TRY_VOID(plan(exec, p, weights[p], gradients[p], figures, bound));
+    try_update(exec, move.rule, weights[p], gradients[p], state_of(p), move.bound, move.most, move.outcome);
+    check_finite(exec, move.outcome, failed);
   }
-  ++steps_;
-  sizes_.swap(sizes_after_);
   for (std::size_t p = 0; p < parameters_.size(); ++p)
-    if (weights[p].data != nullptr && gradients[p].data != nullptr)
-      update(exec, rule_of(parameters_[p], learning_rate, steps_), weights[p], gradients[p], state_of(p));
+    if (moves_[p].moves) update(exec, moves_[p].rule, weights[p], gradients[p], state_of(p), failed);
   return {};
+}
+
+Result<void> Optimizer::finish(const Figures& figures) {
+  for (std::size_t p = 0; p < parameters_.size(); ++p)
+    if (moves_[p].moves && figures.at(moves_[p].outcome) != 0)
+      return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path, moves_[p].learning_rate);
+  ++steps_;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    const Move& move = moves_[p];
+    if (!move.moves) continue;
+    UpdateSizes& sizes = sizes_[p];
+    if (move.weight.data != nullptr) {
+      sizes.weight = figures.at(move.weight);
+      for (std::size_t s = 0; s < kUpdateSlots; ++s) sizes.slot[s] = move.slot[s].data == nullptr ? 0 : figures.at(move.slot[s]);
+    }
+    const double largest = figures.at(move.bound);
+    const bool is_known = fit(sizes) && largest <= kMostTame;
+    sizes = is_known ? sizes_after(row(), move.rule, largest, sizes) : UpdateSizes();
+  }
+  return {};
+}
+
+double Optimizer::largest_gradient(const Figures& figures) const {
+  double largest = 0;
+  for (const Move& move : moves_)
+    if (move.moves) largest = std::max(largest, figures.at(move.bound));
+  return largest;
 }
 
 UpdateRule Optimizer::rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const {
@@ -161,22 +239,6 @@ UpdateRule Optimizer::rule_of(const Parameter& parameter, double learning_rate, 
   if (parameter.vector && !config_.decay_vectors) rule.decay = 0;
   rule.correct1 = 1 - whole_power(rule.beta1, step), rule.correct2 = 1 - whole_power(rule.beta2, step), rule.first = step == 1;
   return rule;
-}
-
-// Whether all that goes into an update lies so far inside the range of its type that nothing can leave it; most steps are like that. With sizes
-// up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10 the largest number in any of the equations (Adam's
-// m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128. Weights and slots are looked at only where
-// what earlier steps can have made of them may be too large: reading them all would cost a tenth of a step.
-bool Optimizer::is_tame(const Exec& exec, std::size_t p, const UpdateRule& rule, const ConstTensor& weight, double gradient) const {
-  static constexpr double kMost = 0x1p40;
-  if (rule.rate > 0x1p10 || rule.correct1 < 0x1p-20 || rule.correct2 < 0x1p-20 || !(gradient <= kMost)) return false;
-  UpdateSizes& sizes = sizes_[p];
-  const auto fit = [&] { return sizes.weight <= kMost && std::ranges::all_of(sizes.slot, [](double size) { return size <= kMost; }); };
-  if (fit()) return true;
-  sizes.weight = magnitude_bound(exec, weight);
-  const UpdateState state = state_of(p);
-  for (std::size_t s = 0; s < kUpdateSlots; ++s) sizes.slot[s] = state[s].data == nullptr ? 0 : magnitude_bound(exec, state[s]);
-  return fit();
 }
 
 }  // namespace loom

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/exec.h"
+#include "backend/figures.h"
 #include "ops/update/update.h"
 
 namespace loom {
@@ -47,15 +47,23 @@ class Optimizer {
   // UnknownName with the nearest names; InvalidConfig for a setting outside its range or one this optimiser does not have.
   static Result<Optimizer> create(const OptimizerConfig& config);
 
-  // Takes the weights, in the order of all later calls, with their state at 0. InvalidConfig for a rate_scale that is negative or not
+  // Takes the weights, in the order of all later calls, with their state at 0, which lies on the device. InvalidConfig for a rate_scale that is negative or not
   // finite, EmptyTensor, OutOfMemory.
-  Result<void> prepare(std::vector<Parameter> parameters);
+  Result<void> prepare(std::vector<Parameter> parameters, Device* device = nullptr);
 
   // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is negative or not finite;
   // ShapeMismatch unless both lists agree with what was prepared; NonFinite with the weight when an update leaves the range of its type: then
-  // no weight and no state has moved. No element of the gradients is larger than `largest_gradient`, where the caller knows.
-  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
-                    std::optional<double> largest_gradient = {});
+  // no weight and no state has moved. exec.arena serves nothing else: it is cleared, and made anew where it is too small.
+  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate);
+
+  // The same as part of a pass, in which nothing is read: record(), and when the pass has ended and its figures are there, finish(). `failed` [1] of
+  // f32 is raised where an update would leave the range; where it is not 0, now or from before, nothing moves, and finish() tells why or, for reasons
+  // that are not the optimiser's, is left out. `bound` [1]: no element of the gradients is larger, where that is known. A rehearsal plans scratch.
+  Result<void> record(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate, Figures& figures,
+                      Tensor failed, ConstTensor bound = {});
+  Result<void> finish(const Figures& figures);
+  // A bound on the gradients of the step that was recorded; not finite where they are not.
+  double largest_gradient(const Figures& figures) const;
 
   std::span<const Parameter> parameters() const { return parameters_; }
   // Written to before the next step at the latest, or forget_sizes() follows.
@@ -67,20 +75,33 @@ class Optimizer {
   void set_steps(std::uint64_t steps) { steps_ = steps; }
 
  private:
+  // What one step does with one weight.
+  struct Move {
+    bool moves = false;
+    double most = 0;                          // gradients up to here are harmless
+    double learning_rate = 0;
+    UpdateRule rule;
+    ConstTensor bound;                        // of the gradient
+    Tensor outcome;                           // of try_update()
+    Tensor weight;                            // bounds of the weight and its slots, where they have to be measured
+    std::array<Tensor, kUpdateSlots> slot{};
+  };
+
   Result<void> check() const;
+  Result<void> check_step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) const;
+  Result<void> plan(const Exec& exec, std::size_t parameter, ConstTensor weight, ConstTensor gradient, Figures& figures, ConstTensor bound);
   const UpdateRow& row() const { return update_rows()[static_cast<std::size_t>(rule_.kind)]; }
   UpdateRule rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const;
-  bool is_tame(const Exec& exec, std::size_t parameter, const UpdateRule& rule, const ConstTensor& weight, double gradient) const;
   UpdateState state_of(std::size_t parameter) const;
   std::vector<std::string_view> slot_names() const;
 
   OptimizerConfig config_;
   UpdateRule rule_;  // its settings
   std::vector<Parameter> parameters_;
-  std::vector<std::array<Buffer, kUpdateSlots>> state_;
+  std::vector<std::array<Memory, kUpdateSlots>> state_;
+  std::vector<Move> moves_;  // of the step that was recorded
   std::uint64_t steps_ = 0;
   mutable std::vector<UpdateSizes> sizes_;  // slots() hands out what they are of
-  std::vector<UpdateSizes> sizes_after_;    // the step that is looked at
 };
 
 }  // namespace loom

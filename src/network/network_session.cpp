@@ -92,7 +92,8 @@ Result<void> NetworkSession::adopt() {
   }
   metas_ = std::move(metas);
   call_.states.metas = metas_;
-  call_.gate_loss = {&gate_loss_, 1, 1, element()};
+  LOOM_TRY(gate_loss_, Memory::create(options_.device, sizeof(double)));
+  call_.gate_loss = {gate_loss_.data(), 1, 1, element()};
   input_.reset();
   has_forward_ = false;
   return {};
@@ -102,7 +103,7 @@ ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
   arena_.clear();
   tape_.clear();
   statistics_.clear();
-  gate_loss_ = 0;
+  fill_zero(exec, call_.gate_loss);
   if (!segments_.empty()) return run_segments(exec, x);
   return network_->forward({exec, call_}, x, 0, network_->num_cells());
 }
@@ -207,7 +208,7 @@ Result<void> NetworkSession::plan(const Shape& input) {
     return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed", input.text(),
                 static_cast<double>(arena_.peak().bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
   }
-  auto arena = options_.device != nullptr ? options_.device->arena(arena_.peak()) : Arena::create(arena_.peak());
+  auto arena = Arena::create(arena_.peak(), options_.device);
   auto states = allocate_states();
   if (!arena || !states) {
     input_.reset();

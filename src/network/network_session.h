@@ -87,7 +87,13 @@ class NetworkSession {
   Result<void> carry(std::span<const std::byte> carried);
 
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
-  double gate_loss() const { return read_element({&gate_loss_, 1, 1, element()}); }
+  double gate_loss() const {
+    double value = 0;  // of either element
+    gate_loss_.read(0, std::as_writable_bytes(std::span(&value, 1)).first(bytes_of(element())));
+    return read_element({&value, 1, 1, element()});
+  }
+  // The same where the pass left it, [1].
+  ConstTensor gate_figure() const { return {gate_loss_.data(), 1, 1, element()}; }
   // Memories of the metacognition layers, by number in execution order.
   std::span<MetaState> metas() { return metas_; }
 
@@ -151,7 +157,7 @@ class NetworkSession {
   std::vector<Memory> state_memory_;           // by slot: h, then c
   std::vector<std::size_t> recurrent_slots_;
   std::vector<MetaState> metas_;               // by slot
-  double gate_loss_ = 0;  // memory of one element
+  Memory gate_loss_;  // one element
   std::optional<Shape> input_, external_;  // that memory was planned for,
   bool training_ = false, masked_ = false, ragged_ = false;  // and in which kind of call
   Shape output_;

@@ -3,7 +3,6 @@
 // propagation go the same way (M-11), or through the last tick alone.
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/checked.h"
 #include "core/fp_environment.h"
@@ -16,17 +15,17 @@ namespace loom {
 Result<void> StepMesh::allocate_gradients() {
   std::vector<std::size_t> sizes;
   network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
-  LOOM_TRY(gradients_, Gradients::create(sizes, element()));
+  LOOM_TRY(gradients_, Gradients::create(sizes, element(), options_.device));
   return {};
 }
 
 Result<void> StepMesh::allocate_way() {
   const std::size_t ticks = std::max<std::size_t>(options_.history_capacity, 1);
   LOOM_TRY(const std::size_t both, checked_mul(value_bytes_, 2));
-  LOOM_TRY(d_values_, Buffer::create(both));
+  LOOM_TRY(d_values_, Memory::create(options_.device, both));
   LOOM_TRY(const std::size_t ports, checked_mul(port_bytes_, ticks));
-  LOOM_TRY(d_ports_, Buffer::create_sparse(ports));
-  LOOM_TRY(recurrent_memory_, Buffer::create(recurrent_bytes_));
+  LOOM_TRY(d_ports_, Memory::create(options_.device, ports, true));
+  LOOM_TRY(recurrent_memory_, Memory::create(options_.device, recurrent_bytes_));
   for (std::size_t k = 0; k < recurrent_.size(); ++k) {
     if (recurrent_at_[k] == StepCell::kNone) continue;
     RecurrentState& state = recurrent_[k];
@@ -58,7 +57,7 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
   }
   peak = peak.plus(Buffer::kAlignment);
   if (!arenas_[0].holds(peak)) {
-    LOOM_TRY(arenas_[0], Arena::create(peak));
+    LOOM_TRY(arenas_[0], Arena::create(peak, options_.device));
   }
   if (d_known_.empty()) LOOM_TRY_VOID(allocate_way());
   carries_ = rules;
@@ -66,7 +65,7 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
 }
 
 View StepMesh::gradient_of(std::size_t half, std::size_t cell) const {
-  return {const_cast<std::byte*>(d_values_.data()) + half * value_bytes_ + cells_[cell].value, cells_[cell].cell.output, element()};
+  return {d_values_.data() + half * value_bytes_ + cells_[cell].value, cells_[cell].cell.output, element()};
 }
 
 void StepMesh::add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient) {
@@ -119,7 +118,7 @@ Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, cons
 
 Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way) {
   const FpEnvironment environment;
-  const Exec exec{*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs};
+  const Exec exec = together();
   const std::size_t n = cells_.size();
   std::ranges::fill(d_known_, std::uint8_t{0}), std::ranges::fill(d_count_, 0u);
   port_gradients_.clear();
@@ -131,9 +130,9 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
     const auto others = static_cast<std::ptrdiff_t>((half ^ 1) * n), end = others + static_cast<std::ptrdiff_t>(n);
     std::fill(d_known_.begin() + others, d_known_.begin() + end, std::uint8_t{0});
     std::fill(d_count_.begin() + others, d_count_.begin() + end, 0u);
-    const bool had_port = s.slot(s.ring_index(back))[n] != std::byte{0};
+    const bool had_port = s.held(s.ring_index(back))[n] != 0;
     std::byte* const port = d_ports_.data() + back * port_bytes_;
-    if (had_port) std::memset(port, 0, port_bytes_);
+    if (had_port) fill_zero(exec, block(port, port_bytes_));
     port_gradients_.push_back({had_port ? port : nullptr, network_->step_input(), element()});
     backward_tick(exec, s, back, way);
   }
@@ -143,14 +142,14 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
 
 void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back, const Way& way) {
   const std::size_t index = s.ring_index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1, n = cells_.size();
-  const std::byte* const slot = s.slot(index);
-  if (recurrent_bytes_ != 0) std::memcpy(recurrent_memory_.data(), slot + slot_recurrent_, recurrent_bytes_);
+  const Captured slot{s.held(index), s.slot(index)};
+  if (recurrent_bytes_ != 0) copy(exec, block(slot.memory + slot_recurrent_, recurrent_bytes_), block(recurrent_memory_.data(), recurrent_bytes_));
   if (!metas_.empty()) backward_metas_ = s.metas_before_[index];
   for (std::size_t k = 0; k < d_sources_.size(); ++k) {
     const std::size_t cell = network_->source_of_slot(k);
     d_sources_[k] = {};
-    skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot + skips_[k], cells_[cell].cell.output, element()};
-    if (slot[cell] == std::byte{0}) continue;  // zeros stood for it
+    skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot.memory + skips_[k], cells_[cell].cell.output, element()};
+    if (slot.held[cell] == 0) continue;  // zeros stood for it
     d_sources_[k] = gradient_of(sources, cell);
     if (d_known_[sources * n + cell]) continue;  // the last cell's own
     fill_zero(exec, d_sources_[k]);
@@ -176,12 +175,12 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
   }
 }
 
-void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std::size_t back, const Way& way) {
+void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std::size_t back, const Way& way) {
   const Exec& exec = run.exec;
   const Plan& plan = cells_[i];
   const View dy = gradient_of(back % 2, i);
-  if (!ran(slot, i)) {  // it kept what it had
-    if (slot[i] != std::byte{0} && !way.one_tick) add_gradient(exec, back % 2 ^ 1, i, dy);
+  if (!ran(slot.held, i)) {  // it kept what it had
+    if (slot.held[i] != 0 && !way.one_tick) add_gradient(exec, back % 2 ^ 1, i, dy);
     return;
   }
   const std::uint32_t consumers = d_count_[back % 2 * cells_.size() + i];
@@ -189,7 +188,7 @@ void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std
   if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, way);
   exec.arena.clear();
   tape_.clear();
-  const ConstView x{slot + plan.captured, plan.cell.input, element()};
+  const ConstView x{slot.memory + plan.captured, plan.cell.input, element()};
   run.watch = way.carrier;
   if (way.carrier != nullptr) way.carrier->begin_cell(i, back);
   // Rebuilds the tape of this tick from the captured input.
@@ -207,10 +206,10 @@ void StepMesh::backward_cell(Run& run, const std::byte* slot, std::size_t i, std
 }
 
 // Adds the gradient of a cell's input to the gradients of its sources in the tick before.
-void StepMesh::pass_back(const Exec& exec, const std::byte* slot, std::size_t i, std::size_t back, const ConstView& dx, const Way& way) {
+void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, std::size_t back, const ConstView& dx, const Way& way) {
   const StepCell& cell = cells_[i].cell;
   const std::size_t half = way.one_tick ? back % 2 : back % 2 ^ 1;
-  const bool has_link = cell.link != StepCell::kNone && slot[cell.link] != std::byte{0};
+  const bool has_link = cell.link != StepCell::kNone && slot.held[cell.link] != 0;
   const auto to_source = [&](const ConstTensor& d) {
     if (i > 0) return add_gradient(exec, half, i - 1, d);
     const View port{d_ports_.data() + back * port_bytes_, network_->step_input(), element()};

@@ -70,7 +70,6 @@ Result<void> StepMesh::plan() {
   };
   std::size_t widest = 0, at = 0;
   LOOM_TRY(widest, place(port_bytes_, network_->step_input().elements(), at));
-  slot_bytes_ = round_up(network_->num_cells() + 1, Buffer::kAlignment);  // which cells, and the port, held a value
   for (const StepCell& cell : network_->step_cells()) {
     Plan& plan = cells_.emplace_back();
     plan.cell = cell;
@@ -81,7 +80,7 @@ Result<void> StepMesh::plan() {
     LOOM_TRY(plan.input_bytes, place(slot_bytes_, cell.input.elements(), plan.captured));
     widest = std::max({widest, plan.bytes, plan.input_bytes});
   }
-  LOOM_TRY(zeros_, Buffer::create(widest));
+  LOOM_TRY(zeros_, Memory::create(options_.device, widest));
   LOOM_TRY_VOID(plan_skips());
   LOOM_TRY_VOID(plan_states());
   if (options_.backward) LOOM_TRY_VOID(allocate_gradients());
@@ -142,7 +141,7 @@ Result<void> StepMesh::rehearse() {
   }
   for (const Plan& plan : cells_) alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
   for (int w = 0; w < pool_->threads(); ++w) {
-    LOOM_TRY(Arena arena, Arena::create((w == 0 ? alone.max(together).max(backward) : alone).plus(Buffer::kAlignment)));
+    LOOM_TRY(Arena arena, Arena::create((w == 0 ? alone.max(together).max(backward) : alone).plus(Buffer::kAlignment), options_.device));
     arenas_.push_back(std::move(arena));
   }
   for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {
@@ -153,7 +152,8 @@ Result<void> StepMesh::rehearse() {
   }
   slot_recurrent_ = slot_bytes_;
   slot_bytes_ += recurrent_bytes_;
-  state_bytes_ = port_bytes_ + 2 * value_bytes_ + 2 * recurrent_bytes_;
+  gates_at_ = port_bytes_ + 2 * value_bytes_ + 2 * recurrent_bytes_;
+  state_bytes_ = gates_at_ + round_up(cells_.size() * sizeof(double), Buffer::kAlignment);
   return {};
 }
 
@@ -231,7 +231,7 @@ Digest StepMesh::digest() const {
 void StepMesh::forget_plan() {
   cells_.clear(), large_.clear(), small_.clear(), parts_.clear(), arenas_.clear(), skips_.clear(), skip_uses_.clear();
   recurrent_.clear(), recurrent_at_.clear(), metas_.clear(), d_sources_.clear(), d_known_.clear(), d_count_.clear(), port_gradients_.clear();
-  port_bytes_ = value_bytes_ = recurrent_bytes_ = state_bytes_ = slot_bytes_ = slot_recurrent_ = 0;
+  port_bytes_ = value_bytes_ = recurrent_bytes_ = state_bytes_ = slot_bytes_ = slot_recurrent_ = gates_at_ = 0;
   carries_.reset();
 }
 
@@ -239,7 +239,7 @@ Result<void> StepMesh::adopt(std::span<StepState* const> states) {
   for (const StepState* s : states)
     if (s->mesh_ != this || s->is_void()) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   const std::vector<Plan> before = cells_;
-  const std::size_t ports = port_bytes_, values = value_bytes_;
+  const std::size_t ports = port_bytes_, values = value_bytes_, gates = gates_at_;
   forget_plan();
   ++plan_;
   if (!network_->prepared_for_steps()) return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
@@ -248,11 +248,12 @@ Result<void> StepMesh::adopt(std::span<StepState* const> states) {
   for (StepState* s : states) {
     // Input, outputs and memories of metacognition move where shape and site stay the same; recurrent states and the history start anew.
     LOOM_TRY(StepState next, create_state());
-    std::memcpy(next.port(), s->port(), port_bytes_);
-    next.port_ = s->port_, next.step_count_ = s->step_count_, next.gate_losses_ = s->gate_losses_;
+    next.memory_.copy(0, s->memory_, 0, port_bytes_);
+    next.memory_.copy(gates_at_, s->memory_, gates, cells_.size() * sizeof(double));
+    next.port_ = s->port_, next.step_count_ = s->step_count_;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (!s->present_[i] || !before[i].cell.starts || !cells_[i].cell.starts || !(before[i].cell.output == cells_[i].cell.output)) continue;
-      std::memcpy(next.value(i, 0), s->port() + ports + s->half_[i] * values + before[i].value, cells_[i].bytes);
+      next.memory_.copy(port_bytes_ + cells_[i].value, s->memory_, ports + s->half_[i] * values + before[i].value, cells_[i].bytes);
       next.present_[i] = 1;
     }
     for (MetaState& meta : next.metas_)
@@ -268,12 +269,13 @@ Result<StepState> StepMesh::create_state(DType) const {
   if (cells_.empty()) return fail(Code::InvalidState, "the step mesh could not adopt its network");
   StepState s;
   s.mesh_ = this, s.plan_ = plan_;
-  LOOM_TRY(s.memory_, Buffer::create(state_bytes_));
+  LOOM_TRY(s.memory_, Memory::create(options_.device, state_bytes_));
   const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0), slots = kept == 0 ? 0 : kept + 1;
   LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
-  LOOM_TRY(s.history_, Buffer::create_sparse(history));
+  LOOM_TRY(s.history_, Memory::create(options_.device, history, true));
+  s.base_ = s.memory_.data(), s.history_base_ = s.history_.data();
+  s.held_.resize(slots * (cells_.size() + 1));
   s.present_.resize(cells_.size()), s.half_.resize(cells_.size()), s.wrote_.resize(cells_.size());
-  s.gate_losses_.resize(cells_.size());
   s.recurrent_ = recurrent_;
   for (std::size_t slot = 0; slot < s.recurrent_.size(); ++slot) s.recurrent_[slot].h = s.recurrent_[slot].c = nullptr;
   s.metas_ = s.pending_metas_ = metas_;
@@ -297,10 +299,11 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (options.capture && options_.history_capacity == 0) return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
+  const Exec exec = together();
   s.pending_ = false, s.captured_ = options.capture;
   const bool keeps = options.capture || options_.keep_inputs;
   if (recurrent_bytes_ != 0) {
-    std::memcpy(s.recurrent(s.recurrent_half_ ^ 1u), s.recurrent(s.recurrent_half_), recurrent_bytes_);
+    copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_), block(s.recurrent(s.recurrent_half_ ^ 1u), recurrent_bytes_));
     s.point_recurrent();
   }
   s.pending_metas_ = s.metas_;
@@ -312,20 +315,23 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   const std::size_t next = (s.newest_ + 1) % s.ticks_.size();
   s.ticks_[next] = {s.step_count_, options.training};
   std::byte* const slot = s.slot(next);
-  std::memcpy(slot, s.present_.data(), cells_.size());
-  slot[cells_.size()] = std::byte{s.port_ != StepState::Port::Absent};
-  for (std::size_t k = 0; k < skips_.size(); ++k)
-    if (skips_[k] != StepCell::kNone) std::memcpy(slot + skips_[k], s.sources_[k].data, cells_[network_->source_of_slot(k)].bytes);
-  if (recurrent_bytes_ != 0) std::memcpy(slot + slot_recurrent_, s.recurrent(s.recurrent_half_), recurrent_bytes_);
+  std::uint8_t* const held = s.held(next);
+  std::ranges::copy(s.present_, held);
+  held[cells_.size()] = s.port_ != StepState::Port::Absent;
+  for (std::size_t k = 0; k < skips_.size(); ++k) {
+    const std::size_t bytes = cells_[network_->source_of_slot(k)].bytes;
+    if (skips_[k] != StepCell::kNone) copy(exec, block(static_cast<const std::byte*>(s.sources_[k].data), bytes), block(slot + skips_[k], bytes));
+  }
+  if (recurrent_bytes_ != 0) copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_), block(slot + slot_recurrent_, recurrent_bytes_));
   if (!s.metas_before_.empty()) s.metas_before_[next] = s.metas_;
   return {};
 }
 
-// Whether a cell computes in a tick; `head` says which cells, and behind them the port, held a value when it began.
-bool StepMesh::ran(const std::byte* head, std::size_t i) const {
+// Whether a cell computes in a tick; `held` says which cells, and behind them the port, held a value when it began.
+bool StepMesh::ran(const std::uint8_t* held, std::size_t i) const {
   const StepCell& cell = cells_[i].cell;
   const std::size_t source = cell.feed == Merge::Replace ? cell.link : i == 0 ? cells_.size() : i - 1;
-  return cell.starts && head[source] != std::byte{0};
+  return cell.starts && held[source] != 0;
 }
 
 void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::size_t i, bool capture) const {
@@ -351,14 +357,14 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
     merge_inputs(exec, cell.feed, x, link, both);  // zeros stand for a feed that is absent
     x = both;
   } else if (capture) {
-    std::memcpy(captured, x.data, plan.input_bytes);
+    copy(exec, x, View{captured, cell.input, element()});
   }
   // Double buffering: other cells of this tick still read the old half; advance() swaps them.
   const View y{s.value(i, s.half_[i] ^ 1u), cell.output, element()};
   if (cell.operation != nullptr) {
     Run run(exec, call);
-    s.gate_losses_[i] = 0;
-    run.gate_loss = {&s.gate_losses_[i], 1, 1, element()};
+    run.gate_loss = {s.gate(i), 1, 1, element()};
+    fill_zero(exec, run.gate_loss);
     run_forward(*cell.operation, run, x, y);
     if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
   } else {
@@ -372,12 +378,12 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   const FpEnvironment environment;
   Failure failure;
   const Call call = call_of(s, options);
-  const Exec together{*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs};
+  const Exec together = this->together();
   const auto run = [&](const Exec& exec, std::size_t cell) {
     run_cell(exec, call, s, cell, options.capture || options_.keep_inputs);
     failure.note(exec, 0, cell);
   };
-  if (watch_ != nullptr || pool_->threads() == 1) {
+  if (watch_ != nullptr || device() != nullptr || pool_->threads() == 1) {
     if (watch_ != nullptr) watch_->begin(PassKind::Tick, s.step_count_);
     for (std::size_t i = 0; i < cells_.size(); ++i)
       if (cells_[i].cell.starts) run(together, i);
@@ -431,7 +437,7 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
     if (s->pending_) return give_up(), fail(Code::InvalidArgument, "one state stands twice among those that step together");
     s->pending_ = true;
   }
-  if (watch_ != nullptr || states.size() < threads) {
+  if (watch_ != nullptr || device() != nullptr || states.size() < threads) {
     for (StepState* s : states)
       if (auto done = forward_tick(*s, options); !done) return give_up(), tl::make_unexpected(std::move(done).error());
   } else {

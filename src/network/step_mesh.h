@@ -20,6 +20,7 @@ struct StepMeshOptions {
   bool backward = false;               // backward() will be called
   // Every tick leaves what it read, captured or not: what target propagation starts from (learning/tween/mesh_tween.h). Memory of one tick.
   bool keep_inputs = false;
+  Device* device = nullptr;            // where tensors lie and ops run; null: this computer. Outlives the mesh
 };
 
 struct StepOptions {
@@ -88,6 +89,7 @@ class StepMesh {
   // Digest of the shapes, links and element type that a state's snapshot belongs to; it does not depend on weights.
   Digest digest() const;
   Element element() const { return network_->settings.activations; }
+  Device* device() const { return options_.device; }
   // For work between ticks: the threads and kernels, with memory of one's own.
   Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, network_->settings.quantized_inputs}; }
   std::size_t num_cells() const { return cells_.size(); }
@@ -129,15 +131,25 @@ class StepMesh {
   Call call_of(StepState& state, const StepOptions& options) const;
   Result<void> begin(StepState& state, const StepOptions& options) const;
   void advance(StepState& state) const;
-  bool ran(const std::byte* head, std::size_t cell) const;
+  bool ran(const std::uint8_t* held, std::size_t cell) const;
   void run_cell(const Exec& exec, const Call& call, StepState& state, std::size_t cell, bool capture) const;
   Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
   Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way);
   void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const Way& way);
-  void backward_cell(Run& run, const std::byte* slot, std::size_t cell, std::size_t back, const Way& way);
-  void pass_back(const Exec& exec, const std::byte* slot, std::size_t cell, std::size_t back, const ConstView& dx, const Way& way);
+  // A slot of the history: which cells, and behind them the port, held a value when the tick began; the tensors.
+  struct Captured {
+    const std::uint8_t* held;
+    const std::byte* memory;
+  };
+  void backward_cell(Run& run, const Captured& slot, std::size_t cell, std::size_t back, const Way& way);
+  void pass_back(const Exec& exec, const Captured& slot, std::size_t cell, std::size_t back, const ConstView& dx, const Way& way);
   void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
   View gradient_of(std::size_t half, std::size_t cell) const;
+  Exec together() const { return {*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs}; }
+  // Whole blocks of a state or of a slot, as a tensor.
+  Tensor block(const std::byte* data, std::size_t bytes) const {
+    return {const_cast<std::byte*>(data), 1, bytes / bytes_of(element()), element()};
+  }
 
   const Network* network_ = nullptr;
   StepMeshOptions options_;
@@ -148,19 +160,19 @@ class StepMesh {
   std::vector<std::size_t> large_;             // cells that threads share
   std::vector<std::size_t> small_, parts_;     // cells that one thread takes whole; where each part of them ends
   mutable std::vector<Arena> arenas_;          // by worker
-  Buffer zeros_;                               // of what is absent
+  Memory zeros_;                               // of what is absent
   std::vector<std::size_t> skips_;             // by slot of Call::cells: where a slot of the history keeps what a skip reads; kNone
   std::vector<std::pair<std::size_t, std::size_t>> skip_uses_;  // cell and slot of every skip, cells ascending
   std::vector<RecurrentState> recurrent_;      // by slot: shapes; backward() points them at its own memory
   std::vector<std::size_t> recurrent_at_;      // by slot: where a state that is kept lies; kNone
   std::vector<MetaState> metas_;               // by slot: sites
-  std::size_t port_bytes_ = 0, value_bytes_ = 0, recurrent_bytes_ = 0, state_bytes_ = 0, slot_bytes_ = 0, slot_recurrent_ = 0;
+  std::size_t port_bytes_ = 0, value_bytes_ = 0, recurrent_bytes_ = 0, state_bytes_ = 0, slot_bytes_ = 0, slot_recurrent_ = 0, gates_at_ = 0;
   PassWatch* watch_ = nullptr;
   std::atomic<bool> cancel_{false};
 
   // Used by backward() and carry().
   Gradients gradients_;
-  Buffer d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
+  Memory d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
   std::vector<MetaState> backward_metas_;
   std::vector<std::uint8_t> d_known_;          // [half * cells + cell]: holds a gradient, else zeros
   std::vector<std::uint32_t> d_count_;         // likewise: of how many consumers

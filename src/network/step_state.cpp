@@ -23,7 +23,8 @@ std::byte* StepState::value(std::size_t cell, std::size_t half) const {
 std::byte* StepState::recurrent(std::size_t half) const {
   return port() + mesh_->port_bytes_ + 2 * mesh_->value_bytes_ + half * mesh_->recurrent_bytes_;
 }
-std::byte* StepState::slot(std::size_t index) const { return const_cast<std::byte*>(history_.data()) + index * mesh_->slot_bytes_; }
+std::byte* StepState::slot(std::size_t index) const { return history_base_ + index * mesh_->slot_bytes_; }
+std::byte* StepState::gate(std::size_t cell) const { return memory_.data() + mesh_->gates_at_ + cell * sizeof(double); }
 bool StepState::is_void() const { return plan_ != mesh_->plan_; }
 bool StepState::pending_slot() const { return pending_ && (captured_ || mesh_->options_.keep_inputs); }
 std::size_t StepState::ring_index(std::size_t back) const { return (newest_ + ticks_.size() - back) % ticks_.size(); }
@@ -47,7 +48,7 @@ Result<void> StepState::set_input(const ConstView& x, bool hold) {
                 mesh_->element() == Element::f64 ? "f64" : "f32");
   if (!(x.shape == mesh_->network().step_input()))
     return fail(Code::ShapeMismatch, "an input of shape {}, the mesh was prepared for {}", x.shape.text(), mesh_->network().step_input().text());
-  std::memcpy(port(), x.data, x.shape.elements() * bytes_of(x.element));
+  memory_.write(0, {x.as<std::byte>(), x.shape.elements() * bytes_of(x.element)});
   port_ = hold ? Port::Hold : Port::Pulse;
   return {};
 }
@@ -60,8 +61,10 @@ Result<ConstView> StepState::output(std::size_t cell) const {
 }
 
 double StepState::gate_loss() const {
+  std::vector<double> losses(present_.size());  // memory of one element each
+  memory_.read(mesh_->gates_at_, std::as_writable_bytes(std::span(losses)));
   double sum = 0;
-  for (const double& loss : gate_losses_) sum += read_element({&loss, 1, 1, mesh_->element()});
+  for (const double& loss : losses) sum += read_element({&loss, 1, 1, mesh_->element()});
   return sum;
 }
 
@@ -69,8 +72,7 @@ void StepState::reset() {
   if (is_void()) return;
   port_ = Port::Absent;
   std::ranges::fill(present_, std::uint8_t{0}), std::ranges::fill(wrote_, std::uint8_t{0});
-  std::ranges::fill(gate_losses_, 0.0);
-  if (mesh_->recurrent_bytes_ != 0) std::memset(recurrent(0), 0, 2 * mesh_->recurrent_bytes_);
+  memory_.write(mesh_->port_bytes_ + 2 * mesh_->value_bytes_, std::vector<std::byte>(mesh_->state_bytes_ - mesh_->port_bytes_ - 2 * mesh_->value_bytes_));
   recurrent_half_ = 0;
   metas_ = pending_metas_ = mesh_->metas_;
   step_count_ = 0, pending_ = captured_ = kept_ = false, count_ = 0;
@@ -87,16 +89,17 @@ Result<void> StepState::restore(const StepState& from) {
   if (is_void() || from.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (from.mesh_ != mesh_) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (&from == this) return {};
-  std::memcpy(port(), from.port(), mesh_->state_bytes_);
+  memory_.copy(0, from.memory_, 0, mesh_->state_bytes_);
   const std::size_t slots = from.used_slots() + (from.pending_slot() ? 1 : 0);
   const std::size_t last = from.newest_ + (from.pending_slot() ? 1 : 0);
   for (std::size_t b = 0; b < slots; ++b) {
     const std::size_t index = (last + ticks_.size() - b) % ticks_.size();
-    std::memcpy(slot(index), from.slot(index), mesh_->slot_bytes_);
+    history_.copy(index * mesh_->slot_bytes_, from.history_, index * mesh_->slot_bytes_, mesh_->slot_bytes_);
+    std::copy_n(from.held(index), present_.size() + 1, held(index));
     if (!metas_before_.empty()) metas_before_[index] = from.metas_before_[index];
   }
   port_ = from.port_, recurrent_half_ = from.recurrent_half_;
-  present_ = from.present_, half_ = from.half_, wrote_ = from.wrote_, gate_losses_ = from.gate_losses_;
+  present_ = from.present_, half_ = from.half_, wrote_ = from.wrote_;
   metas_ = from.metas_, pending_metas_ = from.pending_metas_, ticks_ = from.ticks_;
   step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, kept_ = from.kept_, newest_ = from.newest_, count_ = from.count_;
   return {};
@@ -131,13 +134,9 @@ void StepState::visit_slot(Archive& archive, std::size_t index) {
   std::uint8_t training = ticks_[index].training;
   archive.flag(training);
   ticks_[index].training = training != 0;
-  for (std::size_t i = 0; i <= present_.size(); ++i) {
-    auto present = std::to_integer<std::uint8_t>(memory[i]);
-    archive.flag(present);
-    memory[i] = std::byte{present};
-  }
+  for (std::size_t i = 0; i <= present_.size(); ++i) archive.flag(held(index)[i]);
   for (std::size_t i = 0; i < present_.size(); ++i)
-    if (mesh_->ran(memory, i)) archive.tensor(memory + mesh_->cells_[i].captured, mesh_->cells_[i].cell.input.elements(), mesh_->element());
+    if (mesh_->ran(held(index), i)) archive.tensor(memory + mesh_->cells_[i].captured, mesh_->cells_[i].cell.input.elements(), mesh_->element());
   for (std::size_t k = 0; k < mesh_->skips_.size(); ++k) {
     const std::size_t cell = mesh_->network().source_of_slot(k);
     if (mesh_->skips_[k] != StepCell::kNone) archive.tensor(memory + mesh_->skips_[k], mesh_->cells_[cell].cell.output.elements(), mesh_->element());
@@ -179,10 +178,22 @@ void StepState::visit(Archive& archive) {
   if (pending_slot() && archive.ok()) visit_slot(archive, (newest_ + 1) % ticks_.size());
 }
 
+template <class F>
+void StepState::on_host(bool writes, F&& f) {
+  if (memory_.device() == nullptr) return f();
+  std::vector<std::byte> memory(memory_.size()), history(history_.size());
+  memory_.read(0, memory), history_.read(0, history);
+  base_ = memory.data(), history_base_ = history.data();
+  f();
+  base_ = memory_.data(), history_base_ = history_.data();
+  if (writes) memory_.write(0, memory), history_.write(0, history);
+}
+
 Digest StepState::hash() const {
   if (is_void()) return {};
   StateHasher archive;
-  const_cast<StepState*>(this)->visit(archive);  // an archive that does not read changes nothing
+  auto* const self = const_cast<StepState*>(this);  // an archive that does not read changes nothing
+  self->on_host(false, [&] { self->visit(archive); });
   return archive.hash.finish();
 }
 
@@ -194,7 +205,8 @@ std::vector<std::byte> StepState::snapshot() const {
   archive.number(version);
   const Digest mesh = mesh_->digest();
   archive.out.insert(archive.out.end(), reinterpret_cast<const std::byte*>(mesh.data()), reinterpret_cast<const std::byte*>(mesh.data()) + mesh.size());
-  const_cast<StepState*>(this)->visit(archive);
+  auto* const self = const_cast<StepState*>(this);
+  self->on_host(false, [&] { self->visit(archive); });
   Sha256 hash;
   hash.update(archive.out);
   const Digest sum = hash.finish();
@@ -218,7 +230,7 @@ Result<void> StepState::restore(std::span<const std::byte> snapshot) {
   if (std::memcmp(mesh.data(), body.data() + kHead, kSum) != 0)
     return fail(Code::InvalidArgument, "the snapshot belongs to a step mesh of other shapes");
   StateReader archive(body.subspan(kHead + kSum));
-  visit(archive);
+  on_host(true, [&] { visit(archive); });
   if (archive.done()) return {};
   reset();
   return fail(Code::CorruptData, "snapshot of a step mesh: its content does not fit the mesh");

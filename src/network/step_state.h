@@ -71,9 +71,14 @@ class StepState {
   template <class Archive>
   void visit_slot(Archive& archive, std::size_t index);
   std::byte* value(std::size_t cell, std::size_t half) const;
-  std::byte* port() const { return const_cast<std::byte*>(memory_.data()); }
+  std::byte* port() const { return base_; }
   std::byte* recurrent(std::size_t half) const;
   std::byte* slot(std::size_t index) const;
+  std::uint8_t* held(std::size_t index) const { return const_cast<std::uint8_t*>(held_.data()) + index * (present_.size() + 1); }
+  std::byte* gate(std::size_t cell) const;
+  // Calls f() with tensors that the host may read, and write where `writes`: between ticks.
+  template <class F>
+  void on_host(bool writes, F&& f);
   // Slots that hold something: of ticks so far, and of the pending one.
   std::size_t used_slots() const { return count_ != 0 ? count_ : kept_ ? 1 : 0; }
   bool pending_slot() const;
@@ -83,15 +88,16 @@ class StepState {
 
   const StepMesh* mesh_ = nullptr;
   std::uint64_t plan_ = 0;  // of the mesh, that it was made for
-  Buffer memory_;    // the port, two halves of values, two halves of recurrent states
-  Buffer history_;   // slots, one more than the capacity: the pending tick drops none
+  Memory memory_;    // the port, two halves of values, two halves of recurrent states, what gates added to the loss by cell
+  Memory history_;   // slots, one more than the capacity: the pending tick drops none
+  std::byte *base_ = nullptr, *history_base_ = nullptr;  // of both, or of copies that the host may touch
+  std::vector<std::uint8_t> held_;                       // by slot and cell, the port behind them: held a value when the tick began
   Port port_ = Port::Absent;
   std::vector<std::uint8_t> present_, half_, wrote_;  // by cell: has an output, in which half of the memory, the pending tick makes a new one
   std::uint8_t recurrent_half_ = 0;
   std::vector<RecurrentState> recurrent_;             // by slot, those of the pending tick
   std::vector<MetaState> metas_, pending_metas_;      // by slot
   std::vector<std::vector<MetaState>> metas_before_;  // by place in the ring
-  std::vector<double> gate_losses_;                   // by cell, memory of one element each
   std::vector<ConstView> sources_;                    // what links and skips read in this tick
   std::uint64_t step_count_ = 0;
   bool pending_ = false, captured_ = false, kept_ = false;  // kept_: the newest slot holds the last tick, captured or not

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <limits>
 
 #include "ops/for_rows.h"
 
@@ -29,33 +28,6 @@ inline bool all_finite(const Exec& exec, ConstTensor x) {
     });
   });
   return !bad.load();
-}
-
-// No magnitude in from[0, n) is larger, and the largest is less than a sixteenth below; infinity where something is no number. Looks at sign-free
-// upper halves as 16-bit integers, of which compilers compare eight at once on any machine.
-template <class T>
-double magnitude_bound(const T* from, std::size_t n) {
-  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  constexpr int kBelow = sizeof(T) * 8 - 16;
-  constexpr std::int16_t kInfinite = sizeof(T) == 8 ? 0x7ff0 : 0x7f80;
-  std::int16_t largest = 0;
-  for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, static_cast<std::int16_t>(std::bit_cast<Bits>(from[i]) >> kBelow & 0x7fff));
-  if (largest >= kInfinite) return std::numeric_limits<double>::infinity();
-  if (largest + 1 == kInfinite) return static_cast<double>(std::numeric_limits<T>::max());
-  return static_cast<double>(std::bit_cast<T>(static_cast<Bits>(largest + 1) << kBelow));
-}
-
-// The same of a tensor; 0 in a rehearsal.
-inline double magnitude_bound(const Exec& exec, ConstTensor x) {
-  std::atomic<double> all{0};
-  with_element(x.element, [&]<class T>() {
-    for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t count) {
-      const double part = magnitude_bound(x.as<T>() + at, count);
-      for (double now = all.load(std::memory_order_relaxed); now < part && !all.compare_exchange_weak(now, part, std::memory_order_relaxed);) {
-      }
-    });
-  });
-  return all.load();
 }
 
 }  // namespace loom

@@ -12,8 +12,7 @@
 #include "learning/clip.h"
 #include "ops/all.h"
 #include "ops/finite.h"
-#include "ops/for_rows.h"
-#include "ops/scalar_sums.h"
+#include "ops/magnitude/magnitude.h"
 
 namespace loom {
 namespace {
@@ -56,6 +55,12 @@ ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
 Result<void> make_room(std::size_t bytes, Buffer& memory) {
   if (memory.size() >= bytes) return {};
   LOOM_TRY(memory, Buffer::create(bytes));
+  return {};
+}
+
+Result<void> make_room(Device* device, std::size_t bytes, Memory& memory) {
+  if (memory.size() >= bytes) return {};
+  LOOM_TRY(memory, Memory::create(device, bytes));
   return {};
 }
 
@@ -111,6 +116,7 @@ Result<void> Trainer::create_tween() {
   if (tween_->optimizer() == nullptr && given != OptimizerConfig())
     return fail(Code::InvalidConfig, "tween: its mode has an update rule of its own, only dtp has an optimizer");
   workers_.resize(1);
+  workers_[0].figures = Figures(options.device);
   return {};
 }
 
@@ -128,8 +134,11 @@ Result<void> Trainer::create_workers() {
     LOOM_TRY(team_, ThreadPool::create(static_cast<int>(std::min<std::size_t>(workers, ThreadPool::kMaxThreads))));
   }
   for (std::size_t w = 0; w < workers; ++w) {
-    LOOM_TRY(workers_.emplace_back().session, NetworkSession::create(*network_, options));
+    Worker& worker = workers_.emplace_back();
+    LOOM_TRY(worker.session, NetworkSession::create(*network_, options));
+    worker.arena = Arena(options.device), worker.figures = Figures(options.device);
   }
+  if (lbfgs_ && options.device != nullptr) return fail(Code::Unsupported, "lbfgs runs without a device");
   if (shards == 1 && config_.micro_batch == 0) return {};
   const std::string_view parts = shards == 1 ? "micro_batch and accumulate" : "shards";
   if (session().is_stateful()) return fail(Code::Unsupported, "{}: the network has stateful layers, which would hand states from part to part", parts);
@@ -141,8 +150,8 @@ Result<void> Trainer::create_workers() {
   std::size_t bytes = 0;
   for (const Weight* w : weights_) bytes += w->elements() * bytes_of(session().element());
   shard_gradients_.resize(shards);
-  for (Buffer& buffer : shard_gradients_) {
-    LOOM_TRY(buffer, Buffer::create(bytes));
+  for (Memory& memory : shard_gradients_) {
+    LOOM_TRY(memory, Memory::create(options.device, bytes));
   }
   return {};
 }
@@ -175,7 +184,8 @@ Result<void> Trainer::collect_parameters() {
                   parameters[p].element == Element::f64 ? "f64" : "f32");
   }
   masters_.resize(weights_.size()), gradients_.resize(weights_.size()), const_gradients_.resize(weights_.size());
-  return optimizer_.prepare(std::move(parameters));
+  scratch_ = Arena(config_.session.device);
+  return optimizer_.prepare(std::move(parameters), config_.session.device);
 }
 
 // Inputs and values in the network's element type, the class ids of losses that take them.
@@ -206,7 +216,7 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
   if (batch.classes.empty()) {
     if (batch.values.data == nullptr || batch.values.shape.elements() != output.shape.elements())
       return fail(Code::ShapeMismatch, "targets {} for an output of shape {}", batch.values.shape.text(), output.shape.text());
-    call.target = {batch.values.data, output.shape, batch.values.element};
+    LOOM_TRY(call.target, on_device({batch.values.data, output.shape, batch.values.element}, worker.targets));
     return call;
   }
   const std::size_t rows = output.shape.rows(), classes = output.shape.cols();
@@ -225,7 +235,7 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
     if (batch.classes[r] < 0 || c >= classes) return fail(Code::IndexOutOfRange, "row {}: class {} of {}", r, batch.classes[r], classes);
     with_element(output.element, [&]<class T>() { one_hot.as<T>()[r * classes + c] = T{1}; });
   }
-  call.target = {one_hot.data(), output.shape, output.element};
+  LOOM_TRY(call.target, on_device({one_hot.data(), output.shape, output.element}, worker.targets));
   return call;
 }
 
@@ -236,32 +246,45 @@ Result<double> Trainer::joint_count(const Samples& batch) {
   return loss_.count(call);
 }
 
+// The values themselves; on a device what was sent there of them.
+Result<ConstView> Trainer::on_device(const ConstView& values, Memory& memory) {
+  if (config_.session.device == nullptr || values.data == nullptr) return values;
+  const std::size_t bytes = values.shape.elements() * bytes_of(values.element);
+  LOOM_TRY_VOID(make_room(config_.session.device, bytes, memory));
+  memory.write(0, {values.as<std::byte>(), bytes});
+  return ConstView{memory.data(), values.shape, values.element};
+}
+
 // Forward, loss and backward of samples [first, first + part.size()) of a batch; gradients are added to the session's.
-Result<double> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
+Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
   extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(batch_elements_), extras.loss_scale = state_.loss_scale;
-  LOOM_TRY(const ConstView y, worker.session->forward(part.inputs, extras));
+  LOOM_TRY(const ConstView x, on_device(part.inputs, worker.inputs));
+  LOOM_TRY(const ConstView y, worker.session->forward(x, extras));
   LOOM_TRY(LossCall call, loss_call(worker, part, y));
-  LOOM_TRY_VOID(make_room(y.shape.elements() * bytes_of(y.element), worker.dy));
+  LOOM_TRY_VOID(make_room(config_.session.device, y.shape.elements() * bytes_of(y.element), worker.dy));
   const View dy{worker.dy.data(), y.shape, y.element};
   call.gradient = dy, call.joint_count = joint;
   const Exec now = worker.exec();
-  LOOM_TRY(const LossValue loss, loss_.evaluate_in(now, call));
+  PartLoss& sum = worker.parts.back();
+  LOOM_TRY(sum.loss, loss_.record(now, call, worker.figures, worker.failed));
+  LOOM_TRY(sum.gates, worker.figures.take(1, 1, y.element));
   if (state_.loss_scale != 1) scale(now, dy, state_.loss_scale, dy);
   round_gradients(now, dy, config_.session.mixed);
-  const double gates = worker.session->gate_loss();
+  copy(now, worker.session->gate_figure(), sum.gates);
+  check_finite(now, sum.gates, worker.failed);
   LOOM_TRY_VOID(worker.session->backward(dy));
-  return loss.value + gates;
+  return {};
 }
 
 // The same in chunks of tbptt_steps positions: states go on, gradients stop between them.
-Result<double> Trainer::run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint) {
+Result<void> Trainer::run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint) {
   const Shape& shape = part.inputs.shape;
   const std::size_t steps = shape[1], rows = shape[0] * steps, labels = part.classes.size() / rows;
   if (part.classes.size() % rows != 0 || (part.values.data != nullptr && (part.values.shape.rank() < 2 || part.values.shape[1] != steps)))
     return fail(Code::ShapeMismatch, "tbptt_steps: targets for each of {} positions expected", steps);
-  double loss = 0;
+  const std::size_t shard = worker.parts.back().shard;
   for (std::size_t at = 0; at < steps; at += config_.tbptt_steps) {
     const std::size_t count = std::min(config_.tbptt_steps, steps - at);
     Samples chunk;
@@ -275,97 +298,123 @@ Result<double> Trainer::run_chunks(Worker& worker, const Samples& part, std::siz
       worker.chunk_classes.insert(worker.chunk_classes.end(), from, from + static_cast<std::ptrdiff_t>(count * labels));
     }
     chunk.classes = worker.chunk_classes;
-    if (at != 0) worker.session->carry_states();
-    LOOM_TRY(const double part_loss, run_part(worker, chunk, first, joint));
-    loss += part_loss;
+    if (at != 0) worker.session->carry_states(), worker.parts.push_back({{}, {}, shard, false});
+    LOOM_TRY_VOID(run_part(worker, chunk, first, joint));
   }
-  return loss;
+  return {};
 }
 
 // A batch, or a shard of one, in the micro-batches that the configuration asks for.
-Result<double> Trainer::run_samples(Worker& worker, const Samples& samples, std::size_t first, double joint) {
+Result<void> Trainer::run_samples(Worker& worker, const Samples& samples, std::size_t first, double joint, std::size_t shard) {
   const std::size_t all = samples.size(), each = config_.micro_batch == 0 ? all : std::min(config_.micro_batch, all);
-  double loss = 0;
   for (std::size_t at = 0; at < all; at += each) {
     const std::size_t count = std::min(each, all - at);
     const Samples part = each == all ? samples : part_of(samples, at, count);
     const bool chunks = config_.tbptt_steps != 0 && part.inputs.shape.rank() >= 2 && part.inputs.shape[1] > config_.tbptt_steps;
-    LOOM_TRY(const double value, chunks ? run_chunks(worker, part, first + at, joint) : run_part(worker, part, first + at, joint));
-    loss += value;
+    worker.parts.push_back({{}, {}, shard, true});
+    LOOM_TRY_VOID(chunks ? run_chunks(worker, part, first + at, joint) : run_part(worker, part, first + at, joint));
   }
-  return loss;
+  return {};
 }
 
 // The shards of one worker, each with a gradient of its own.
-Result<void> Trainer::run_share(std::size_t w, const Samples& batch, double joint, std::span<double> losses) {
+Result<void> Trainer::run_share(std::size_t w, const Samples& batch, double joint) {
   Worker& worker = workers_[w];
   const std::size_t shards = config_.shards, samples = batch.size();
   for (std::size_t s = w * shards / workers_.size(); s < (w + 1) * shards / workers_.size(); ++s) {
     const std::size_t begin = s * samples / shards, end = (s + 1) * samples / shards;
     Gradients& gradients = worker.session->gradients();
     gradients.clear();
-    losses[s] = 0;
-    if (begin != end) {
-      LOOM_TRY(losses[s], run_samples(worker, part_of(batch, begin, end - begin), begin, joint));
-    }
+    if (begin != end) LOOM_TRY_VOID(run_samples(worker, part_of(batch, begin, end - begin), begin, joint, s));
+    const Exec now = worker.exec();
     std::byte* to = shard_gradients_[s].data();
     for (const Weight* weight : weights_) {
-      const std::size_t bytes = weight->elements() * bytes_of(gradients.element());
-      std::memcpy(to, gradients.of(*weight), bytes);
-      to += bytes;
+      const Tensor part{to, 1, weight->elements(), gradients.element()};
+      copy(now, {gradients.of(now, *weight), 1, weight->elements(), gradients.element()}, part);
+      to += part.bytes();
     }
   }
   return {};
 }
 
-// Workers compute side by side; the shards' gradients and losses are then added as a binary tree over their numbers.
-Result<double> Trainer::run_shards(const Samples& batch, double joint) {
-  const std::size_t shards = config_.shards;
-  std::vector<double> losses(shards);
+// Workers compute side by side; the shards' gradients are then added as a binary tree over their numbers, and so are their losses (loss_of_step).
+Result<void> Trainer::run_shards(const Samples& batch, double joint) {
   std::vector<Result<void>> done(workers_.size());
-  const auto run = [&](std::size_t w) { done[w] = run_share(w, batch, joint, losses); };
+  const auto run = [&](std::size_t w) { done[w] = run_share(w, batch, joint); };
   if (workers_.size() == 1)
     run(0);
   else
     team_->run(workers_.size(), run);
   for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
   const Exec now = update_exec();
-  std::size_t elements = 0;
-  for (const Weight* w : weights_) elements += w->elements();
-  with_element(session().element(), [&]<class T>() {
-    for_elements(now, elements, [&](std::size_t first, std::size_t count) {
-      for (std::size_t stride = 1; stride < shards; stride *= 2)
-        for (std::size_t s = 0; s + stride < shards; s += 2 * stride) {
-          T* const a = shard_gradients_[s].as<T>() + first;
-          const T* const b = shard_gradients_[s + stride].as<T>() + first;
-          for (std::size_t i = 0; i < count; ++i) a[i] = snap_one(a[i] + b[i]);
-        }
-    });
-  });
-  const std::byte* from = shard_gradients_[0].data();
+  const Element element = session().element();
+  const auto shard = [&](std::size_t s) { return Tensor{shard_gradients_[s].data(), 1, shard_gradients_[s].size() / bytes_of(element), element}; };
+  for (std::size_t stride = 1; stride < config_.shards; stride *= 2)
+    for (std::size_t s = 0; s + stride < config_.shards; s += 2 * stride) add(now, shard(s), shard(s + stride), shard(s));
+  std::byte* from = shard_gradients_[0].data();
   for (const Weight* w : weights_) {
-    const std::size_t bytes = w->elements() * bytes_of(session().element());
-    std::memcpy(session().gradients().of(*w), from, bytes);
-    from += bytes;
+    const Tensor sum{from, 1, w->elements(), element};
+    copy(now, sum, {session().gradients().of(now, *w), 1, w->elements(), element});
+    from += sum.bytes();
   }
+  for (std::size_t w = 1; w < workers_.size(); ++w) add(now, workers_[0].failed, workers_[w].failed, workers_[0].failed);
+  return {};
+}
+
+Result<void> Trainer::begin_figures() {
+  for (Worker& worker : workers_) {
+    worker.figures.clear(), worker.parts.clear();
+    LOOM_TRY(worker.failed, worker.figures.take(1, 1, Element::f32));
+    fill_zero(update_exec(), worker.failed);
+  }
+  return {};
+}
+
+void Trainer::fetch() {
+  for (Worker& worker : workers_) worker.figures.fetch();
+}
+
+double Trainer::loss_of(const Worker& worker, std::size_t shard) const {
+  double loss = 0, part = 0;
+  for (const PartLoss& sum : worker.parts) {
+    if (sum.shard != shard) continue;
+    if (sum.begins) loss += part, part = 0;
+    part += sum.loss.value(worker.figures).value + worker.figures.at(sum.gates);
+  }
+  return loss + part;
+}
+
+double Trainer::loss_of_step() const {
+  const std::size_t shards = config_.shards;
+  std::vector<double> losses(shards);
+  for (const Worker& worker : workers_)
+    for (const PartLoss& part : worker.parts) losses[part.shard] = loss_of(worker, part.shard);
   for (std::size_t stride = 1; stride < shards; stride *= 2)
     for (std::size_t s = 0; s + stride < shards; s += 2 * stride) losses[s] += losses[s + stride];
   return losses[0];
 }
 
-// Gradients of the mean loss over the batch; the loss itself is the result.
-Result<double> Trainer::gradients(const Samples& batch) {
+// Gradients of the mean loss over the batch.
+Result<void> Trainer::run_batch(const Samples& batch) {
+  LOOM_TRY_VOID(begin_figures());
   session().gradients().clear();
   batch_elements_ = batch.inputs.shape.elements();
   LOOM_TRY(const double joint, joint_count(batch));
-  LOOM_TRY(const double loss, config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint));
+  LOOM_TRY_VOID(config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint, 0));
   list_gradients();
-  return loss;
+  return {};
+}
+
+// The same with the loss, for whoever must know it before he goes on.
+Result<double> Trainer::gradients(const Samples& batch) {
+  LOOM_TRY_VOID(run_batch(batch));
+  fetch();
+  return loss_of_step();
 }
 
 void Trainer::list_gradients() {
   for (std::size_t p = 0; p < weights_.size(); ++p) {
-    gradients_[p] = {session().gradients().of(*weights_[p]), weights_[p]->rows(), weights_[p]->cols(), session().element()};
+    gradients_[p] = {session().gradients().of(update_exec(), *weights_[p]), weights_[p]->rows(), weights_[p]->cols(), session().element()};
     const_gradients_[p] = gradients_[p];
     masters_[p] = weights_[p]->master_for_update();
   }
@@ -390,29 +439,23 @@ Result<StepReport> Trainer::step(const Samples& given) {
   keep_measures();
   if (lbfgs_) return lbfgs_step(batch, std::move(report));
   if (tween_) return tween_step(batch, std::move(report));
-  auto loss = gradients(batch);
-  if (!loss && loss.error().code != Code::NonFinite) return tl::make_unexpected(std::move(loss).error());
-  const Exec now = update_exec();
-  bool fine = loss && std::isfinite(*loss);
-  report.loss = loss ? *loss : std::numeric_limits<double>::quiet_NaN();
-  // The backward pass ran on loss_scale * loss.
-  if (fine && state_.loss_scale != 1)
-    for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
-  double largest = 0;  // no element of the gradients is larger
-  if (fine && config_.clip_norm > 0) {
-    LOOM_TRY_VOID(plan_scratch(now, [&](const Exec& rehearsal) { gradient_norm(rehearsal, gradients_); }));
-    LOOM_TRY(report.gradient_norm, clip_norm(now, gradients_, config_.clip_norm));
-    largest = report.gradient_norm;
-  } else if (fine) {
-    for (const ConstTensor& g : const_gradients_) largest = std::max(largest, magnitude_bound(now, g));
+  if (auto run = run_batch(batch); !run) {
+    if (run.error().code != Code::NonFinite) return tl::make_unexpected(std::move(run).error());
+    report.loss = std::numeric_limits<double>::quiet_NaN();
+    return skip(batch, std::move(report), &run.error());
   }
-  fine = fine && std::isfinite(largest);
-  if (!fine) return skip(batch, std::move(report), loss ? nullptr : &loss.error());
-  if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
-  if (auto moved = optimizer_.step(now, masters_, const_gradients_, report.learning_rate, largest); !moved) {
-    if (moved.error().code != Code::NonFinite) return tl::make_unexpected(std::move(moved).error());
-    return skip(batch, std::move(report), &moved.error());
+  LOOM_TRY_VOID(record_update(report.learning_rate));
+  fetch();
+  const Figures& figures = workers_[0].figures;
+  report.loss = loss_of_step();
+  double largest = optimizer_.largest_gradient(figures);
+  if (config_.clip_norm > 0) largest = report.gradient_norm = norm_of(figures, clip_);
+  if (figures.at(workers_[0].failed) != 0) {
+    const bool is_update = std::isfinite(report.loss) && std::isfinite(largest);
+    const Result<void> moved = is_update ? optimizer_.finish(figures) : Result<void>();
+    return skip(batch, std::move(report), moved ? nullptr : &moved.error());
   }
+  LOOM_TRY_VOID(optimizer_.finish(figures));
   LOOM_TRY_VOID(commit());
   state_.skipped_in_a_row = 0;
   ++state_.steps;
@@ -424,10 +467,31 @@ Result<StepReport> Trainer::step(const Samples& given) {
   return report;
 }
 
+// From gradients to moved weights, or to none where something is not finite.
+Result<void> Trainer::record_update(double learning_rate) {
+  const Exec now = update_exec();
+  Worker& worker = workers_[0];
+  // The backward pass ran on loss_scale * loss.
+  if (state_.loss_scale != 1)
+    for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
+  LOOM_TRY(clip_, worker.figures.take(1, kClipFigures, session().element()));
+  LOOM_TRY_VOID(plan_scratch(now, [&](const Exec& rehearsal) {
+    if (config_.clip_norm > 0) (void)clip_norm(rehearsal, gradients_, config_.clip_norm, clip_);
+    (void)optimizer_.record(rehearsal, masters_, const_gradients_, learning_rate, worker.figures, worker.failed);
+  }));
+  if (config_.clip_norm > 0) {
+    LOOM_TRY_VOID(clip_norm(now, gradients_, config_.clip_norm, clip_));
+    check_finite(now, {clip_.data, 1, 1, clip_.element}, worker.failed);
+  }
+  if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
+  return optimizer_.record(now, masters_, const_gradients_, learning_rate, worker.figures, worker.failed);
+}
+
 Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps);
-  const auto y = tween_->forward(batch.inputs, extras);
+  LOOM_TRY(const ConstView x, on_device(batch.inputs, workers_[0].inputs));
+  const auto y = tween_->forward(x, extras);
   if (!y && y.error().code == Code::NonFinite) return skip(batch, std::move(report), &y.error());
   if (!y) return tl::make_unexpected(y.error());
   LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, *y));
@@ -526,10 +590,20 @@ Result<void> Trainer::restore_pairs(std::deque<Lbfgs::Pair> pairs) {
 Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
   const FpEnvironment environment;
   LOOM_TRY(const Samples batch, in_element(given));
-  LOOM_TRY(const ConstView y, tween_ ? tween_->forward(batch.inputs) : session().forward(batch.inputs));
-  LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, y));
-  LOOM_TRY(const LossValue loss, loss_.evaluate_in(update_exec(), call));
-  return Evaluation{y, loss};
+  Worker& worker = workers_[0];
+  LOOM_TRY(const ConstView x, on_device(batch.inputs, worker.inputs));
+  LOOM_TRY(ConstView y, tween_ ? tween_->forward(x) : session().forward(x));
+  LOOM_TRY(const LossCall call, loss_call(worker, batch, y));
+  LOOM_TRY_VOID(begin_figures());
+  LOOM_TRY(const PendingLoss loss, loss_.record(update_exec(), call, worker.figures, worker.failed));
+  fetch();
+  if (config_.session.device != nullptr) {
+    const std::size_t bytes = y.shape.elements() * bytes_of(y.element);
+    LOOM_TRY_VOID(make_room(bytes, worker.output));
+    config_.session.device->read(y.as<std::byte>(), worker.output.bytes().first(bytes));
+    y.data = worker.output.data();
+  }
+  return Evaluation{y, loss.value(worker.figures)};
 }
 
 const TrainerState& Trainer::state() {
@@ -581,7 +655,7 @@ std::size_t Trainer::resident_bytes() const {
   if (tween_) return tween_->bytes();
   std::size_t bytes = 0;
   for (const Worker& w : workers_) bytes += w.session->scratch_bytes() + w.dy.size() + w.arena.size();
-  for (const Buffer& shard : shard_gradients_) bytes += shard.size();
+  for (const Memory& shard : shard_gradients_) bytes += shard.size();
   for (const Slot& slot : slots()) bytes += slot.values.bytes();
   for (const Weight* w : weights_) bytes += workers_.size() * w->elements() * bytes_of(network_->settings.activations);
   return bytes;

@@ -122,25 +122,44 @@ class Trainer {
   Trainer(Network& network, const TrainerConfig& config, Loss loss, Optimizer optimizer, Schedule schedule)
       : network_(&network), config_(config), loss_(std::move(loss)), optimizer_(std::move(optimizer)), schedule_(std::move(schedule)) {}
   Result<void> collect_parameters();
+  // What a part of a batch adds to the loss. Chunks of one micro-batch are added up before micro-batches are.
+  struct PartLoss {
+    PendingLoss loss;
+    Tensor gates;
+    std::size_t shard = 0;
+    bool begins = false;  // a micro-batch
+  };
   // A session with what one part of a batch needs beside it.
   struct Worker {
     std::unique_ptr<NetworkSession> session;
     Arena arena;
-    Buffer dy, one_hot, chunk_inputs, chunk_values;
+    Memory dy, inputs, targets;  // on a device: what it was sent of a batch
+    Buffer one_hot, chunk_inputs, chunk_values, output;
     std::vector<std::int64_t> classes;
     std::vector<std::int32_t> chunk_classes;
+    Figures figures;             // of the step
+    Tensor failed;               // [1]: a loss, a gradient or an update is not finite
+    std::vector<PartLoss> parts;
     Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
   };
   // For what is done with whole gradients: a worker's own memory is planned only once it has had a sample.
   Exec update_exec() { return {session().pool(), session().kernels(), scratch_, &session().cancel(), Activations::int16}; }
   Result<LossCall> loss_call(Worker& worker, const Samples& batch, const ConstView& output);
   Result<Samples> in_element(const Samples& batch);
+  // Nothing of these reads a value: they run within a pass (or begin one), whose figures fetch() brings.
+  Result<void> begin_figures();
+  Result<void> run_batch(const Samples& batch);
+  Result<void> run_part(Worker& worker, const Samples& part, std::size_t first, double joint_count);
+  Result<void> run_samples(Worker& worker, const Samples& part, std::size_t first, double joint_count, std::size_t shard);
+  Result<void> run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint_count);
+  Result<void> run_shards(const Samples& batch, double joint_count);
+  Result<void> run_share(std::size_t worker, const Samples& batch, double joint_count);
+  Result<void> record_update(double learning_rate);
+  Result<ConstView> on_device(const ConstView& values, Memory& memory);
+  void fetch();
+  double loss_of(const Worker& worker, std::size_t shard) const;
+  double loss_of_step() const;
   Result<double> gradients(const Samples& batch);
-  Result<double> run_part(Worker& worker, const Samples& part, std::size_t first, double joint_count);
-  Result<double> run_samples(Worker& worker, const Samples& part, std::size_t first, double joint_count);
-  Result<double> run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint_count);
-  Result<double> run_shards(const Samples& batch, double joint_count);
-  Result<void> run_share(std::size_t worker, const Samples& batch, double joint_count, std::span<double> losses);
   Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
   Result<void> commit();
@@ -162,9 +181,10 @@ class Trainer {
   std::optional<Lbfgs> lbfgs_;
   std::unique_ptr<TweenSession> tween_;
   std::vector<Worker> workers_;               // the first one's session is the trainer's own
-  Arena scratch_;                             // of clip_norm and of losses that are only measured
+  Arena scratch_;                             // of updates, and of losses that are only measured
   std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
-  std::vector<Buffer> shard_gradients_;       // of all weights, one behind the other
+  std::vector<Memory> shard_gradients_;       // of all weights, one behind the other
+  Tensor clip_;                               // figures of clip_norm
   std::vector<Weight*> weights_;              // by parameter
   std::vector<Weight*> statistics_;           // what forwards measure
   std::vector<std::vector<double>> kept_statistics_;   // as they were before the step,

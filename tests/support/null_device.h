@@ -26,18 +26,21 @@ class NullDevice final : public Device {
     ranges_.push_back({base, bytes});
     return static_cast<std::byte*>(base);
   }
-  Result<Arena> arena(const Arena::Mark& bytes) override {
-    LOOM_TRY(std::byte* const base, allocate(bytes.tensors));
-    return Arena::on_device(base, bytes);
-  }
   Result<std::byte*> allocate(std::size_t bytes) override {
     if (std::byte* const base = reserve(bytes); base != nullptr) return base;
     return fail(Code::OutOfMemory, "no addresses for {} bytes", bytes);
   }
   void free(std::byte* /*memory*/, std::size_t /*bytes*/) override {}
   // Nothing is computed, so all there is to read is zeros.
-  void read(const std::byte* /*from*/, std::span<std::byte> to) override { std::ranges::fill(to, std::byte{}); }
+  void read(const std::byte* /*from*/, std::span<std::byte> to) override {
+    ++reads;
+    std::ranges::fill(to, std::byte{});
+  }
   void write(std::byte* /*to*/, std::span<const std::byte> /*from*/) override {}
+  void copy(const std::byte* /*from*/, std::size_t /*bytes*/, std::byte* /*to*/) override {}
+  void clear(std::byte* /*memory*/, std::size_t /*bytes*/) override {}
+
+  int reads = 0;
 
  private:
   std::vector<std::pair<void*, std::size_t>> ranges_;

@@ -43,6 +43,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   mesh_ = &mesh, carrier_ = std::make_unique<Carrier>(*this);
   TweenSession& core = *core_;
   core.network_ = &network, core.config_ = config, core.mesh_ = &mesh, core.fused_ = true;
+  core.device_ = mesh.device(), core.arena_ = Arena(mesh.device()), core.figures_ = Figures(mesh.device());
   LOOM_TRY_VOID(core.set_rules());
   if (core.dtp_ || config.recompute_every > 0) return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
   LOOM_TRY_VOID(core.collect());
@@ -50,7 +51,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   // A weight may be met in several ticks and states: all move at the end of a step.
   for (auto& weight : core.weights_) {
     if (weight.weight == nullptr || weight.is_shared) continue;
-    LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
+    LOOM_TRY(weight.pending, Memory::create(core.device_, weight.memory.size()));
     weight.is_shared = true;
   }
   std::vector<std::size_t> sizes, groups;
@@ -60,7 +61,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
     groups.push_back(groups.empty() ? 0 : groups.back() + (&layer != last));
     last = &layer;
   });
-  LOOM_TRY(core.mesh_gradients_, Gradients::create_shared(sizes, groups, mesh.element()));
+  LOOM_TRY(core.mesh_gradients_, Gradients::create_shared(sizes, groups, mesh.element(), mesh.device()));
   core.executed_.clear();
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     position_.push_back(core.executed_.size());
@@ -81,17 +82,18 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   const FpEnvironment environment;
   TweenSession& core = *core_;
   core.uses_.clear(), places_.clear();
-  core.begin_step();
+  LOOM_TRY_VOID(core.begin_step());
   core.rate_ = learning_rate / static_cast<double>(states.size());
   output_gap_ = loss_ = 0, input_gap_ = {};
   for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_]));
   auto done = core.finish();
   if (!done) core.roll_back();
+  loss_ = core.loss_ / static_cast<double>(states.size());
   list_uses();
   // The output's gap is that of the last tick, the one that has a target.
   for (const MeshTweenUse& use : uses_)
     if (use.is_cell && use.cell + 1 == core.executed_.size() && use.back == 0) output_gap_ += use.gap;
-  output_gap_ /= static_cast<double>(states.size()), loss_ /= static_cast<double>(states.size());
+  output_gap_ /= static_cast<double>(states.size());
   return done;
 }
 
@@ -102,7 +104,6 @@ Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
   core.mesh_gradients_.clear();
   LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.chain_ ? nullptr : &core.rules_, options_.ticks, core.mesh_gradients_, *carrier_));
   if (core.error_) return tl::make_unexpected(*std::move(core.error_));
-  loss_ += core.loss_;
   return {};
 }
 

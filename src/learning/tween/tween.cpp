@@ -76,8 +76,9 @@ Result<void> TweenSession::set_rules() {
 
 Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, const TweenConfig& config, const NetworkSessionOptions& options) {
   std::unique_ptr<TweenSession> s(new TweenSession);
-  s->network_ = &network, s->config_ = config;
+  s->network_ = &network, s->config_ = config, s->device_ = options.device, s->arena_ = Arena(options.device), s->figures_ = Figures(options.device);
   LOOM_TRY_VOID(s->set_rules());
+  if (s->dtp_ && options.device != nullptr) return fail(Code::Unsupported, "tween: dtp runs without a device");
   LOOM_TRY_VOID(s->collect());
   LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
   s->watch_ = std::make_unique<Watch>(*s);
@@ -105,12 +106,11 @@ Result<void> TweenSession::collect() {
     if (auto ready = w.ensure_master(); !ready) return void(error = Error{ready.error().code, path + ": " + ready.error().message});
     state.weight = &w, state.velocity = velocities_.size();
     const Element element = w.master64().empty() ? Element::f32 : Element::f64;
-    for (Buffer* memory : {&state.memory, config_.undo_velocities ? &state.before : nullptr}) {
+    for (Memory* memory : {&state.memory, config_.undo_velocities ? &state.before : nullptr}) {
       if (memory == nullptr || dtp_) continue;
-      auto made = Buffer::create(w.elements() * bytes_of(element));
+      auto made = Memory::create(device_, w.elements() * bytes_of(element));
       if (!made) return void(error = std::move(made).error());
       *memory = std::move(*made);
-      std::memset(memory->data(), 0, memory->size());
     }
     velocities_.push_back({path, {dtp_ ? nullptr : state.memory.data(), 1, w.elements(), element}});
     if (w.role() != WeightRole::Matrix || (w.dtype() != DType::binary && w.dtype() != DType::ternary)) return;
@@ -146,7 +146,7 @@ Result<void> TweenSession::collect() {
   }
   for (WeightState& weight : weights_)
     if (weight.is_shared) {
-      LOOM_TRY(weight.pending, Buffer::create(weight.memory.size()));
+      LOOM_TRY(weight.pending, Memory::create(device_, weight.memory.size()));
     }
   return {};
 }
@@ -174,16 +174,15 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   const Loss& loss = target.loss != nullptr ? *target.loss : *mse_;
   const std::size_t bytes = output_.shape.elements() * bytes_of(output_.element);
   if (gap_memory_.size() < bytes) {
-    LOOM_TRY(gap_memory_, Buffer::create(bytes));
+    LOOM_TRY(gap_memory_, Memory::create(device_, bytes));
   }
   const View gap{gap_memory_.data(), output_.shape, output_.element};
   const Exec exec = work(arena_);
   LossCall call{.output = output_, .target = target.values, .classes = target.classes, .sample_weights = target.sample_weights, .gradient = gap};
-  LOOM_TRY(const LossValue value, loss.evaluate_in(exec, call));
-  loss_ = value.value;
-  if (!std::isfinite(value.value)) return fail(Code::NonFinite, "tween: the loss is {}", value.value);
+  LOOM_TRY(const PendingLoss pending, loss.record(exec, call, figures_, failed_));
+  losses_.push_back(pending);
   // W-62: with an output_step of 1/2 the mean over rows of |f(x) - t|^2 has the loss's gradient.
-  const double size = dtp_ ? -config_.output_step * static_cast<double>(output_.shape.rows()) : loss.by_element() ? -value.count / 2 : -value.count;
+  const double size = dtp_ ? -config_.output_step * static_cast<double>(output_.shape.rows()) : loss.by_element() ? -pending.count / 2 : -pending.count;
   scale(exec, gap, size, gap);
   return ConstView(gap);
 }
@@ -193,9 +192,9 @@ Result<void> TweenSession::run(const TweenTarget& target) {
   const FpEnvironment environment;
   stage_ = Stage::None;
   is_kept_ = false;  // what the step before kept: this one may fail before it keeps its own
+  LOOM_TRY_VOID(begin_step());
   LOOM_TRY(const ConstView gap, output_gap_of(target));
   session_->gradients().clear();
-  begin_step();
   current_ = executed_.size();
   if (dtp_) {
     keep_state();
@@ -221,9 +220,12 @@ Result<void> TweenSession::step(const TweenTarget& target, double learning_rate)
 }
 
 Result<void> TweenSession::backward(const TweenTarget& target) {
-  if (config_.recompute_every > 0 || dtp_) return fail(Code::InvalidState, "tween: with recompute_every or dtp a step is one call");
+  if (config_.recompute_every > 0 || dtp_ || device_ != nullptr)
+    return fail(Code::InvalidState, "tween: with recompute_every, with dtp and on a device a step is one call");
   fused_ = false;
   LOOM_TRY_VOID(run(target));
+  figures_.fetch();
+  LOOM_TRY_VOID(read_loss());
   stage_ = Stage::Targets;
   return {};
 }
@@ -232,8 +234,9 @@ Result<void> TweenSession::calculate_link_budgets() {
   if (stage_ != Stage::Targets) return fail(Code::InvalidState, "tween: budgets follow the targets of backward()");
   const FpEnvironment environment;
   for (const std::size_t u : order_) measure(u, gap_of(u));
-  read_gaps();
   if (error_) return tl::make_unexpected(*std::move(error_));
+  figures_.fetch();
+  LOOM_TRY_VOID(read_gaps());
   stage_ = Stage::Budgets;
   return {};
 }
@@ -395,8 +398,7 @@ Result<void> TweenSession::restored() {
 }
 
 std::size_t TweenSession::bytes() const {
-  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + kept_.size();
-  for (const Buffer& memory : small_memory_) bytes += memory.size();
+  std::size_t bytes = session_->scratch_bytes() + session_->gradients().bytes() + arena_.size() + gap_memory_.size() + kept_.size() + figures_.bytes();
   for (const WeightState& weight : weights_) bytes += weight.memory.size() + weight.pending.size() + weight.before.size();
   for (const Buffer& memory : gradient_memory_) bytes += memory.size();
   if (feedback_) bytes += feedback_->bytes();

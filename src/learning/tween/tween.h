@@ -95,7 +95,7 @@ class TweenFeedback;
 class TweenSession {
  public:
   // The network is prepared and initialised, and must outlive the session; no other session runs it during apply() and step(). InvalidConfig
-  // for a setting outside its range, UnknownName for a mode, slope, estimate or scale; Unsupported as of checkpoint_every.
+  // for a setting outside its range, UnknownName for a mode, slope, estimate or scale; Unsupported as of checkpoint_every, and for dtp on a device.
   static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config, const NetworkSessionOptions& options = {});
   ~TweenSession();
 
@@ -105,10 +105,11 @@ class TweenSession {
   // After forward, the whole in one: a cell's velocities take its products as soon as the target of its input is known, so that one gap and
   // the products of one layer are held; masters follow when every cell has gone through. ShapeMismatch, InvalidState without a forward.
   // NonFinite names the cell (L-07): every weight has the bits it had before. So have the velocities with `undo_velocities`, else those that
-  // this step had reached restart from 0; dtp keeps the optimiser's state and the feedback weights in any case.
+  // this step had reached restart from 0; dtp keeps the optimiser's state and the feedback weights in any case. Whether it fails is known when all
+  // has run: a loss that is not finite is found by then, too.
   Result<void> step(const TweenTarget& target, double learning_rate);
 
-  // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0 and dtp.
+  // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0, dtp and sessions on a device.
   Result<void> backward(const TweenTarget& target);
   Result<void> calculate_link_budgets();
   Result<void> apply(double learning_rate);
@@ -151,8 +152,8 @@ class TweenSession {
     double limit = 0;        // of the master's entries (engine D-36); 0: none
     double factor = 1;       // dtp: the kind's
     std::size_t kept_at = 0; // dtp: bytes
-    Buffer memory, pending;  // velocity; what the uses of a shared weight have given so far
-    Buffer before;           // the velocity of the last step, with undo_velocities
+    Memory memory, pending;  // velocity; what the uses of a shared weight have given so far
+    Memory before;           // the velocity of the last step, with undo_velocities
     Tensor rate, figures;    // of the move of this step (ops/velocity)
     std::size_t last_use = 0;  // of a shared weight: the last that moved it
     bool is_shared = false;  // several layers or uses move it: at the end of the step
@@ -188,7 +189,7 @@ class TweenSession {
   void after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate);
   Result<void> run(const TweenTarget& target);
   Result<ConstView> output_gap_of(const TweenTarget& target);
-  void begin_step();
+  Result<void> begin_step();
   // Runs f(exec) with as much scratch memory as it takes; error_ when there is none.
   template <class F>
   void with_scratch(F&& f);
@@ -204,10 +205,13 @@ class TweenSession {
   void touch(WeightState& weight, Tensor rate, Tensor figures);
   void move_velocity(const Exec& exec, WeightState& weight, ConstTensor product);
   void finish_shared();
+  // w += v of all that moved, unless the step has failed by then.
+  void move_weights();
   // What the pass left in tensors: NonFinite where a figure or an update is not.
-  void read_gaps();
+  Result<void> read_loss();
+  Result<void> read_gaps();
   Result<void> read_moves();
-  // w += v of all that moved, or back to the state before the step.
+  // Encodes the weights that have moved; or brings velocities back to the state before the step.
   Result<void> commit();
   Result<void> finish();
   void roll_back();
@@ -218,6 +222,7 @@ class TweenSession {
   Network* network_ = nullptr;
   TweenConfig config_;
   bool chain_ = true, dtp_ = false;
+  Device* device_ = nullptr;
   TweenRules rules_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<TweenFeedback> feedback_;
@@ -232,9 +237,10 @@ class TweenSession {
   std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Buffer gap_memory_;                          // output gap
-  std::vector<Buffer> small_memory_;           // of small_tensor()
-  std::size_t small_used_ = 0;                 // bytes
+  Memory gap_memory_;                          // output gap
+  Figures figures_;                            // of small_tensor()
+  Tensor failed_;                              // [1]: something of this step is not finite
+  std::vector<PendingLoss> losses_;            // of the step: one, or that of each state of a mesh
   std::vector<LayerState> layers_;
   std::map<const Layer*, std::size_t> layer_index_;
   std::vector<WeightState> weights_;           // by slot

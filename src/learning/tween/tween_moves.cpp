@@ -1,9 +1,8 @@
 // How a step of target propagation moves the weights. During the pass everything that depends on values (how well a cell agrees with its target,
-// whether it moves at all, at what rate) stays in small tensors; read_gaps() and read_moves() are where the host learns of it.
+// whether it moves at all, at what rate) stays in small tensors; the host learns of it when all weights have moved, or none where something was not finite.
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "learning/tween/tween.h"
 #include "ops/velocity/velocity.h"
@@ -15,25 +14,21 @@ constexpr double kMostDepth = 8;
 
 }  // namespace
 
-void TweenSession::begin_step() {
+Result<void> TweenSession::begin_step() {
   error_.reset();
-  metrics_.clear(), order_.clear(), moves_.clear();
-  small_used_ = 0;
+  metrics_.clear(), order_.clear(), moves_.clear(), losses_.clear();
+  figures_.clear();
   for (WeightState& weight : weights_) weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
+  LOOM_TRY(failed_, figures_.take(1, 1, Element::f32));
+  fill_zero(work(arena_), failed_);
+  return {};
 }
 
 Tensor TweenSession::small_tensor(std::size_t count, Element element) {
-  constexpr std::size_t kBlock = 1 << 16;
-  const std::size_t bytes = count * sizeof(double);
-  if (small_used_ % kBlock + bytes > kBlock) small_used_ = (small_used_ / kBlock + 1) * kBlock;
-  if (small_used_ / kBlock == small_memory_.size()) {
-    auto made = Buffer::create(kBlock);
-    if (!made) return error_ = std::move(made).error(), Tensor{nullptr, 1, count, element};
-    small_memory_.push_back(*std::move(made));
-  }
-  const Tensor tensor{small_memory_[small_used_ / kBlock].data() + small_used_ % kBlock, 1, count, element};
-  small_used_ += bytes;
-  return tensor;
+  Result<Tensor> taken = figures_.take(1, count, element);
+  if (taken) return *taken;
+  error_ = std::move(taken).error();
+  return {nullptr, 1, count, element};
 }
 
 void TweenSession::after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate) {
@@ -82,7 +77,7 @@ void TweenSession::measure(std::size_t u, const ConstView& gap) {
   const TweenUse& metrics = metrics_[u];
   const bool is_output = metrics.is_cell && metrics.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
   const Aim aim{scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0, config_.budget_threshold};
-  with_scratch([&](const Exec& exec) { gap_figures(exec, uses_[u].y, gap, aim, uses_[u].figures); });
+  with_scratch([&](const Exec& exec) { gap_figures(exec, uses_[u].y, gap, aim, uses_[u].figures, failed_); });
 }
 
 // rate * depth * rate_scale / rows, with depth = min(depth_scale_factor^(cells to the output), 8) in chain mode and with depth_scale_layerwise,
@@ -166,7 +161,7 @@ void TweenSession::touch(WeightState& weight, Tensor rate, Tensor figures) {
 // v = momentum v + (1 - momentum) rate g; commit() adds v to the master.
 void TweenSession::move_velocity(const Exec& exec, WeightState& weight, ConstTensor product) {
   velocity(exec, {config_.momentum, 1 - config_.momentum}, weight.rate, product, weight.weight->master_for_update(),
-           velocities_[weight.velocity].values, weight.figures);
+           velocities_[weight.velocity].values, weight.figures, failed_);
 }
 
 void TweenSession::finish_shared() {
@@ -180,48 +175,61 @@ void TweenSession::finish_shared() {
   }
 }
 
-void TweenSession::read_gaps() {
-  if (error_) return;
+void TweenSession::move_weights() {
+  const Exec exec = work(arena_);
+  for (const WeightState& state : weights_)
+    if (state.touched)
+      add_velocity(exec, state.rate, state.figures, failed_, velocities_[state.velocity].values, state.limit, state.weight->master_for_update());
+}
+
+Result<void> TweenSession::read_loss() {
+  loss_ = 0;
+  for (const PendingLoss& loss : losses_) loss_ += loss.value(figures_).value;
+  if (std::isfinite(loss_) || figures_.at(failed_) == 0) return {};
+  return fail(Code::NonFinite, "tween: the loss is {}", loss_);
+}
+
+Result<void> TweenSession::read_gaps() {
   for (const std::size_t u : order_) {
     TweenUse& to = metrics_[u];
-    to.budget = read_element(uses_[u].figures, kBudget), to.gap = read_element(uses_[u].figures, kGapSize), to.skipped = read_element(uses_[u].figures, kMoves) == 0;
+    const auto figure = [&](GapFigure which) { return figures_.at(uses_[u].figures, which); };
+    to.budget = figure(kBudget), to.gap = figure(kGapSize), to.skipped = figure(kMoves) == 0;
     if (to.is_cell && to.cell + 1 == executed_.size()) output_gap_ = to.gap;
-    if (!std::isfinite(to.gap)) return void(error_ = Error{Code::NonFinite, "tween: " + *to.path + ": the gap is not finite"});
+    if (!std::isfinite(to.gap)) return fail(Code::NonFinite, "tween: {}: the gap is not finite", *to.path);
   }
+  return {};
 }
 
 Result<void> TweenSession::read_moves() {
   const auto check = [&](const WeightState& weight, const ConstTensor& figures) -> Result<void> {
-    if (read_element(figures, kNotFinite) == 0 && std::isfinite(read_element(figures, kSquares))) return {};
+    if (figures_.at(figures, kNotFinite) == 0 && std::isfinite(figures_.at(figures, kSquares))) return {};
     return fail(Code::NonFinite, "tween: {}: the update is not finite", velocities_[weight.velocity].path);
   };
   for (WeightState& weight : weights_) weight.last_use = uses_.size();
   for (const Move& made : moves_) {
     WeightState& weight = weights_[made.slot];
     if (weight.is_shared) {
-      if (read_element(made.rate, kTakesPart) != 0) weight.last_use = made.use;
+      if (figures_.at(made.rate, kTakesPart) != 0) weight.last_use = made.use;
       continue;
     }
     LOOM_TRY_VOID(check(weight, made.figures));
-    metrics_[made.use].update_norm += read_element(made.figures, kSquares);
+    metrics_[made.use].update_norm += figures_.at(made.figures, kSquares);
   }
   for (TweenUse& use : metrics_) use.update_norm = std::sqrt(use.update_norm);
   for (const WeightState& weight : weights_) {
     if (!weight.is_shared || !weight.touched || weight.last_use == uses_.size()) continue;
     LOOM_TRY_VOID(check(weight, weight.figures));
     double& norm = metrics_[weight.last_use].update_norm;
-    norm = std::sqrt(norm * norm + read_element(weight.figures, kSquares));
+    norm = std::sqrt(norm * norm + figures_.at(weight.figures, kSquares));
   }
+  if (figures_.at(failed_) != 0) return fail(Code::NonFinite, "tween: the step is not finite");
   return {};
 }
 
-// No sum here can fail: velocity() has tried them all.
 Result<void> TweenSession::commit() {
   for (WeightState& state : weights_) {
-    if (!std::exchange(state.touched, false) || read_element(state.figures, kSquares) == 0) continue;
-    const ConstTensor v = velocities_[state.velocity].values;
+    if (!std::exchange(state.touched, false) || figures_.at(state.figures, kSquares) == 0) continue;
     const Exec exec = work(arena_);
-    add_velocity(exec, state.rate, v, state.limit, state.weight->master_for_update());
     if (auto done = state.weight->commit_update(exec.pool); !done) return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
   }
   return {};
@@ -229,21 +237,21 @@ Result<void> TweenSession::commit() {
 
 void TweenSession::roll_back() {
   if (dtp_) return put_back();
+  figures_.fetch();
   for (WeightState& state : weights_) {
     state.collects = false;
-    if (!std::exchange(state.touched, false) || read_element(state.rate, kTakesPart) == 0) continue;
-    if (state.before.size() == 0)
-      std::memset(state.memory.data(), 0, state.memory.size());
-    else
-      std::memcpy(state.memory.data(), state.before.data(), state.memory.size());
+    if (!std::exchange(state.touched, false) || figures_.at(state.rate, kTakesPart) == 0) continue;
+    state.before.size() == 0 ? state.memory.clear() : state.memory.copy(0, state.before, 0, state.memory.size());
   }
 }
 
 // The end of a step, after every cell has had its turn.
 Result<void> TweenSession::finish() {
-  if (!dtp_) finish_shared();
-  read_gaps();
+  if (!dtp_) finish_shared(), move_weights();
   if (error_) return tl::make_unexpected(*std::move(error_));
+  figures_.fetch();
+  LOOM_TRY_VOID(read_loss());
+  LOOM_TRY_VOID(read_gaps());
   if (dtp_) return optimise();
   LOOM_TRY_VOID(read_moves());
   return commit();

@@ -227,8 +227,8 @@ TEST(Tween, W_40_G_76_budgets_of_zeros) {
   const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
   // The budget of values a whose targets are a + e.
   const auto budget = [&](std::vector<float> a, std::vector<float> e) {
-    float figures[kGapFigures];
-    gap_figures(exec, {a.data(), 1, a.size()}, {e.data(), 1, e.size()}, {}, {figures, 1, kGapFigures, Element::f32});
+    float figures[kGapFigures], failed = 0;
+    gap_figures(exec, {a.data(), 1, a.size()}, {e.data(), 1, e.size()}, {}, {figures, 1, kGapFigures, Element::f32}, {&failed, 1, 1, Element::f32});
     return figures[kBudget];
   };
   EXPECT_EQ(budget({0, 0}, {0, 0}), 1.0f);

@@ -155,7 +155,7 @@ void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor 
   with_element(p.element, [&]<class T>() { kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>()); });
 }
 
-void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures) {
+void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed) {
   const ArenaScope scope(exec.arena);
   const std::size_t n = a.rows * a.cols;
   with_element(a.element, [&]<class T>() {
@@ -164,7 +164,7 @@ void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim,
     sum_blocks(exec, n, kSums, sums, [&](std::size_t first, std::size_t count, T* lanes) {
       kernels<T>(exec).agreement(a.as<T>() + first, e.as<T>() + first, count, static_cast<T>(aim.factor), static_cast<T>(aim.limit), lanes);
     });
-    if (exec.computes()) kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>());
+    if (exec.computes()) kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>(), failed.as<float>());
   });
 }
 

@@ -45,13 +45,13 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
 
 // How a value a and its target t = (a + factor * e) brought into [-limit, limit] (0: no limit) agree, in figures [kGapFigures]:
 // (cosine(a, t) + 1) / 2, which is 1 when both are 0 and 1/2 when one is (engine W-40); sqrt(mean((t - a)^2)) (W-41); 1 where the first is not
-// below `threshold`, else 0.
+// below `threshold`, else 0. `failed` [1] of f32 is raised to 1 where the second is not finite.
 enum GapFigure : std::uint8_t { kBudget, kGapSize, kMoves };
 inline constexpr std::size_t kGapFigures = 3;
 struct Aim {
   double factor = 1, limit = 0, threshold = 0;
 };
-void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures);
+void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed);
 
 // For a mixture y = sum_i p_i b_i with groups as rows of q: q[g, branch] = cosine of e and b - y over group g, 0 where one is 0.
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q);
@@ -83,7 +83,7 @@ struct GapKernels {
   void (*norm)(const NormGapTask<T>& task);
   T (*cosine)(const T* e, const T* b, const T* y, std::size_t n);  // of e and b - y
   void (*agreement)(const T* a, const T* e, std::size_t n, T factor, T limit, T* lanes);  // a block of four sums: a t, a a, t t, (t - a)^2
-  void (*figures)(const T* sums, std::size_t n, T threshold, T* figures);
+  void (*figures)(const T* sums, std::size_t n, T threshold, T* figures, float* failed);
   void (*column_mean)(const T* p, std::size_t rows, std::size_t cols, const T* factor, T* mean);
 };
 

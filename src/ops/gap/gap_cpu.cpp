@@ -1,5 +1,7 @@
 #include "ops/gap/gap.h"
 
+#include <limits>
+
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -185,10 +187,11 @@ T budget_of(T dot, T squares_a, T squares_t) {
 }
 
 template <class T>
-void figures_of(const T* sums, std::size_t n, T threshold, T* figures) {
+void figures_of(const T* sums, std::size_t n, T threshold, T* figures, float* failed) {
   figures[kBudget] = snap(budget_of(sums[0], sums[1], sums[2]));
   figures[kGapSize] = square_root(sums[3] / static_cast<T>(n));
   figures[kMoves] = figures[kBudget] < threshold ? T{0} : T{1};  // a NaN moves, and shows
+  if (!(figures[kGapSize] <= std::numeric_limits<T>::max())) *failed = 1;
 }
 
 template <class T>

@@ -1,19 +1,33 @@
 #pragma once
-// The Euclidean norm of a whole tensor, in its element type: sqrt(sum of squares by lanes16 over all elements), snapped. The root is stored and not
-// the sum, of which a small one would not pass snap. Each block of lanes16 (1 024 elements) may be summed by another thread.
+// The Euclidean norm of whole tensors and clipping by it (engine T-40), in the element type; figures stay in tensors.
 
 #include "backend/exec.h"
 
 namespace loom {
 
-// y[0] = sqrt(sum of snap(x factor)^2); y has one element. `factor` is a power of two: below 1 where the squares would leave the range of the type.
-// Scratch: 16 numbers per block.
-void l2_norm(const Exec& exec, ConstTensor x, double factor, Tensor y);
+// A norm as a number times a scale, 1 or 2^-80: squares that f32 cannot hold are no reason for an infinite norm.
+enum NormEntry : std::uint8_t { kNorm, kNormScale };
+inline constexpr std::size_t kNormEntries = 2;
+// norm [2]: sqrt(sum of x^2) by lanes16. Not finite if an element is not.
+void l2_norm(const Exec& exec, ConstTensor x, Tensor norm);
+
+// From the norms [n, 2] of n tensors the norm over all of them, the squares added by chain64 in the order given, and what brings it down to `limit`:
+// two factors, limit / (norm + 1e-6) together (one that f32 would hold as a subnormal is two), both 1 where the norm is not above the limit or not
+// finite, and where the limit is 0.
+enum ClipFigure : std::uint8_t { kFirstFactor = kNormEntries, kSecondFactor };
+inline constexpr std::size_t kClipFigures = 4;  // behind those of a norm
+void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip);
+// x = snap(snap(first x) second), a factor of 1 left out.
+void scale_by(const Exec& exec, ConstTensor clip, Tensor x);
 
 template <class T>
 struct L2NormKernels {
-  void (*block)(const T* x, T factor, std::size_t n, T* lanes);  // sums of the sixteen lanes of at most 1 024 elements
-  void (*root)(T* y);                                            // of the sum in y[0], in its place
+  // Sums of the sixteen lanes of at most 1 024 elements times `factor`. `known`, a norm or null: zeros where it is finite.
+  void (*block)(const T* x, T factor, const T* known, std::size_t n, T* lanes);
+  void (*root)(const T* sum, T* norm);    // of the first attempt
+  void (*shrunk)(const T* sum, T* norm);  // of the second, at 2^-80, where the first is not finite
+  void (*clip)(const T* norms, std::size_t n, T limit, T* clip);
+  void (*scale)(const T* clip, std::size_t n, T* x);
 };
 
 }  // namespace loom

@@ -74,7 +74,10 @@ void sums_by_definition() {
     EXPECT_EQ(width, T(0.5) * std::sqrt(defined<T>(n, square) / static_cast<T>(n))) << n;
     const std::vector<T> figures = everywhere(n, [&](const Exec& exec) {
       std::vector<T> to(kGapFigures);
-      gap_figures(exec, {x.data(), 1, n, element_of<T>}, {e.data(), 1, n, element_of<T>}, {0.5, 0.75, 0.2}, {to.data(), 1, to.size(), element_of<T>});
+      float failed = 0;
+      gap_figures(exec, {x.data(), 1, n, element_of<T>}, {e.data(), 1, n, element_of<T>}, {0.5, 0.75, 0.2}, {to.data(), 1, to.size(), element_of<T>},
+                  {&failed, 1, 1, Element::f32});
+      EXPECT_EQ(failed, 0);
       return to;
     });
     double dot = 0, aa = 0, tt = 0, gap = 0;
@@ -122,9 +125,11 @@ TEST(Velocity, W_11_moves_with_any_number_of_threads_and_counts_what_is_not_fini
     const std::vector<float> rate = {moves ? 0.25f : 0.0f, moves ? 1.0f : 0.0f};
     const auto all = everywhere(kN, [&](const Exec& exec) {
       std::vector<float> v = before, to = w, figures(kVelocityFigures);
+      float failed = 0;
       const Tensor velocities{v.data(), 1, kN, Element::f32};
-      velocity(exec, {0.9, 0.1}, {rate.data(), 1, 2}, {g.data(), 1, kN}, {w.data(), 1, kN}, velocities, {figures.data(), 1, 2, Element::f32});
-      add_velocity(exec, {rate.data(), 1, 2}, velocities, 0.8, {to.data(), 1, kN, Element::f32});
+      velocity(exec, {0.9, 0.1}, {rate.data(), 1, 2}, {g.data(), 1, kN}, {w.data(), 1, kN}, velocities, {figures.data(), 1, 2, Element::f32},
+               {&failed, 1, 1, Element::f32});
+      add_velocity(exec, {rate.data(), 1, 2}, {figures.data(), 1, 2}, {&failed, 1, 1}, velocities, 0.8, {to.data(), 1, kN, Element::f32});
       v.insert(v.end(), to.begin(), to.end());
       v.insert(v.end(), figures.begin(), figures.end());
       return v;
@@ -142,9 +147,15 @@ TEST(Velocity, W_11_moves_with_any_number_of_threads_and_counts_what_is_not_fini
   std::vector<float> bad = g;
   bad[40000] = std::numeric_limits<float>::infinity(), bad[69999] = std::nanf("");
   const auto counted = everywhere(kN, [&](const Exec& exec) {
-    std::vector<float> v = before, figures(kVelocityFigures);
+    std::vector<float> v = before, to = w, figures(kVelocityFigures);
     const float rate[] = {0.25f, 1};
-    velocity(exec, {0.9, 0.1}, {rate, 1, 2}, {bad.data(), 1, kN}, {w.data(), 1, kN}, {v.data(), 1, kN, Element::f32}, {figures.data(), 1, 2, Element::f32});
+    float failed = 0;
+    const Tensor velocities{v.data(), 1, kN, Element::f32};
+    velocity(exec, {0.9, 0.1}, {rate, 1, 2}, {bad.data(), 1, kN}, {w.data(), 1, kN}, velocities, {figures.data(), 1, 2, Element::f32},
+             {&failed, 1, 1, Element::f32});
+    add_velocity(exec, {rate, 1, 2}, {figures.data(), 1, 2}, {&failed, 1, 1}, velocities, 0, {to.data(), 1, kN, Element::f32});
+    EXPECT_EQ(failed, 1);
+    EXPECT_EQ(to, w) << "a step that has failed moves nothing";
     return figures[kNotFinite];
   });
   EXPECT_EQ(counted, 2);

@@ -42,6 +42,7 @@ struct UpdateRun {
   const T* g;
   T* slot[kUpdateSlots];  // null: this rule has fewer
   std::size_t count;
+  const float* failed = nullptr;  // where it points to another number than 0 nothing moves
 };
 
 // No element of a weight and its slots is larger.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "ops/all.h"
 #include "ops/finite.h"
@@ -44,25 +45,27 @@ std::span<const UpdateRow> update_rows() {
   return rows;
 }
 
-void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state) {
+void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state, ConstTensor failed) {
   with_element(w.element, [&]<class T>() {
     const auto kernel = exec.kernels.update.of<T>().update[static_cast<std::size_t>(rule.kind)];
     const UpdateNumbers<T> numbers = numbers_of<T>(rule);
     for_elements(exec, w.rows * w.cols, [&](std::size_t first, std::size_t count) {
-      UpdateRun<T> run{w.as<T>() + first, g.as<T>() + first, {}, count};
+      UpdateRun<T> run{w.as<T>() + first, g.as<T>() + first, {}, count, failed.as<float>()};
       for (std::size_t s = 0; s < kUpdateSlots; ++s) run.slot[s] = state[s].data == nullptr ? nullptr : state[s].as<T>() + first;
       kernel(numbers, run);
     });
   });
 }
 
-bool update_stays_finite(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state) {
+void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state, ConstTensor bound, double most,
+                Tensor outcome) {
   constexpr std::size_t kPiece = 256;
   std::atomic<bool> fine{true};
   with_element(w.element, [&]<class T>() {
     const auto kernel = exec.kernels.update.of<T>().update[static_cast<std::size_t>(rule.kind)];
     const UpdateNumbers<T> numbers = numbers_of<T>(rule);
     for_elements(exec, w.rows * w.cols, [&](std::size_t begin, std::size_t elements) {
+      if (*bound.as<T>() <= static_cast<T>(most)) return;
       std::array<std::array<T, kPiece>, kUpdateSlots + 1> copies;
       for (std::size_t first = begin, end = begin + elements; first < end; first += kPiece) {
         const std::size_t n = std::min(kPiece, end - first);
@@ -75,8 +78,8 @@ bool update_stays_finite(const Exec& exec, const UpdateRule& rule, ConstTensor w
         if (!finite(run.w) || !std::ranges::all_of(run.slot, finite)) fine.store(false, std::memory_order_relaxed);
       }
     });
+    if (exec.computes()) *outcome.as<T>() = fine ? T{0} : std::numeric_limits<T>::infinity();
   });
-  return fine;
 }
 
 }  // namespace loom

@@ -18,10 +18,12 @@ std::span<const UpdateRow> update_rows();
 // What is kept of one weight, as the row of its rule names it; without data: not kept.
 using UpdateState = std::array<Tensor, kUpdateSlots>;
 
-// One step of the rule. All tensors have w's element and as many elements.
-void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state);
-// Whether update() would leave nothing but finite numbers: it is tried on copies, a piece at a time.
-bool update_stays_finite(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state);
+// One step of the rule. All tensors have w's element and as many elements. `failed` [1] of f32, or without data: where it is not 0 nothing moves.
+void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state, ConstTensor failed = {});
+// outcome [1], of w's element = infinity if update() would leave anything but finite numbers, else 0: it is tried on copies, a piece at a time. Not
+// where the element of bound [1] is at most `most`: such gradients are known to be harmless.
+void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state, ConstTensor bound, double most,
+                Tensor outcome);
 
 template <class T>
 struct UpdateKernels {

@@ -29,18 +29,20 @@ void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum,
   with_element(sum.element, [&]<class T>() { exec.kernels.velocity.of<T>().take_part(rate.as<T>(), moved.as<T>()); });
 }
 
-void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v, Tensor figures) {
+void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v, Tensor figures, Tensor failed) {
   with_element(v.element, [&]<class T>() {
+    const VelocityKernels<T>& kernels = exec.kernels.velocity.of<T>();
     sum_blocks(exec, v.rows * v.cols, kVelocityFigures, figures.as<T>(), [&](std::size_t first, std::size_t count, T* lanes) {
-      exec.kernels.velocity.of<T>().velocity(static_cast<T>(step.keep), static_cast<T>(step.take), rate.as<T>(), g.as<T>() + first, w.as<T>() + first,
-                                             count, v.as<T>() + first, lanes);
+      kernels.velocity(static_cast<T>(step.keep), static_cast<T>(step.take), rate.as<T>(), g.as<T>() + first, w.as<T>() + first, count,
+                       v.as<T>() + first, lanes);
     });
+    if (exec.computes()) kernels.check(figures.as<T>(), failed.as<float>());
   });
 }
 
-void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor v, double limit, Tensor w) {
+void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v, double limit, Tensor w) {
   each_moved(exec, w, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.move(rate.as<T>(), v.as<T>() + at, static_cast<T>(limit), n, w.as<T>() + at);
+    k.move(rate.as<T>(), figures.as<T>(), failed.as<float>(), v.as<T>() + at, static_cast<T>(limit), n, w.as<T>() + at);
   });
 }
 

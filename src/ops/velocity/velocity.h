@@ -23,9 +23,11 @@ inline constexpr std::size_t kVelocityFigures = 2;
 struct VelocityStep {
   double keep = 0, take = 1;
 };
-void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v, Tensor figures);
-// w = snap(w + v), brought into [-limit, limit] (0: no limit).
-void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor v, double limit, Tensor w);
+// `failed` [1] of f32 is raised to 1 where the figures tell of something that is not finite.
+void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v, Tensor figures, Tensor failed);
+// w = snap(w + v), brought into [-limit, limit] (0: no limit). Not where there is no rate, where v is 0 by the figures of velocity(), and where
+// `failed` was raised.
+void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v, double limit, Tensor w);
 // y = snap(y + snap(factor x)).
 void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y);
 // y = snap(y + snap(now - before)).
@@ -38,7 +40,8 @@ struct VelocityKernels {
   void (*products)(const T* rate, const T* g, std::size_t n, T* sum);
   // A block of sum_blocks(): `lanes` as the figures.
   void (*velocity)(T keep, T take, const T* rate, const T* g, const T* w, std::size_t n, T* v, T* lanes);
-  void (*move)(const T* rate, const T* v, T limit, std::size_t n, T* w);
+  void (*check)(const T* figures, float* failed);
+  void (*move)(const T* rate, const T* figures, const float* failed, const T* v, T limit, std::size_t n, T* w);
   void (*scaled)(T factor, const T* x, std::size_t n, T* y);
   void (*change)(const T* before, const T* now, std::size_t n, T* y);
 };

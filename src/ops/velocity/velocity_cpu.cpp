@@ -51,8 +51,13 @@ void velocity_block(T keep, T take, const T* rate, const T* g, const T* w, std::
 }
 
 template <class T>
-void move_row(const T* rate, const T* v, T limit, std::size_t n, T* w) {
-  if (rate[kTakesPart] == 0) return;
+void check(const T* figures, float* failed) {
+  if (figures[kNotFinite] != 0 || !(figures[kSquares] <= std::numeric_limits<T>::max())) *failed = 1;
+}
+
+template <class T>
+void move_row(const T* rate, const T* figures, const float* failed, const T* v, T limit, std::size_t n, T* w) {
+  if (rate[kTakesPart] == 0 || figures[kSquares] == 0 || *failed != 0) return;
   const Lanes<T> low = splat(-limit), high = splat(limit);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> next = snap(lanes.load(w + i) + lanes.load(v + i));
@@ -77,6 +82,7 @@ constexpr VelocityKernels<T> kKernels = {
     .take_part = take_part<T>,
     .products = products_row<T>,
     .velocity = velocity_block<T>,
+    .check = check<T>,
     .move = move_row<T>,
     .scaled = scaled_row<T>,
     .change = change_row<T>,

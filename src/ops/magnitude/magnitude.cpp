@@ -1,0 +1,24 @@
+#include "ops/magnitude/magnitude.h"
+
+#include "ops/all.h"
+#include "ops/for_rows.h"
+
+namespace loom {
+
+void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
+  with_element(x.element, [&]<class T>() {
+    const MagnitudeKernels<T>& kernels = exec.kernels.magnitude.of<T>();
+    const std::size_t n = x.rows * x.cols;
+    const ArenaScope scope(exec.arena);
+    T* const bounds = exec.arena.take<T>(pieces_of(n));
+    for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) { bounds[piece] = kernels.bound(x.as<T>() + first, count); });
+    if (exec.computes()) kernels.largest(bounds, pieces_of(n), bound.as<T>());
+  });
+}
+
+void check_finite(const Exec& exec, ConstTensor x, Tensor failed) {
+  if (!exec.computes()) return;
+  with_element(x.element, [&]<class T>() { exec.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>()); });
+}
+
+}  // namespace loom
