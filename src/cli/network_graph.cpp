@@ -131,26 +131,14 @@ class Picture {
   double right_ = 0, bottom_ = 0;
 };
 
-}  // namespace
+struct Place {
+  double x = 0, y = 0;
+};
 
-std::string network_svg(const Network& network) {
+// Every cell of the grid, planes side by side; where each begins.
+std::vector<Place> draw_grid(Picture& picture, const Network& network) {
   const GridSize& size = network.size();
-  Picture picture;
-  picture.text(kMargin, kMargin + 8, network.settings.name.empty() ? network.settings.id : network.settings.name, 16, "#1c1f2b", "700");
-  picture.text(kMargin, kMargin + 26,
-               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights", size.depth, size.rows, size.cols, size.layers_per_cell,
-                           static_cast<double>(network.resident_bytes()) / 1e6),
-               11, "#4a4e5c");
-  struct Place {
-    double x = 0, y = 0;
-  };
   std::vector<Place> places(network.num_cells());
-  std::map<std::string, const char*> used;
-  network.each_layer([&](std::size_t, const std::string&, Layer& layer) {
-    layer.visit_all_weights([&](Weight& w) {
-      if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
-    });
-  });
   double left = kMargin;
   for (std::size_t z = 0; z < size.depth; ++z) {
     double top = kMargin + 70;
@@ -177,13 +165,26 @@ std::string network_svg(const Network& network) {
     }
     left += static_cast<double>(size.cols) * (kWidth + kCellGap) + (size.depth > 1 ? kPlaneGap : 0);
   }
-  // From the target's right edge to the link's, or across when the target stands further right.
-  for (const auto& end : picture.links()) {
+  return places;
+}
+
+// From the target's right edge to the link's, or across when the target stands further right.
+void draw_links(Picture& picture, const Network& network, const std::vector<Place>& places) {
+  for (const auto& end : picture.links())
     if (const auto i = network.target_of(*end.link)) {
       const bool ahead = places[*i].x > end.x;
       picture.curve(places[*i].x + (ahead ? 0 : kWidth), places[*i].y, end.x, end.y, ahead);
     }
-  }
+}
+
+// The colours of the types that the network's matrices have.
+void draw_types(Picture& picture, const Network& network) {
+  std::map<std::string, const char*> used;
+  network.each_layer([&](std::size_t, const std::string&, Layer& layer) {
+    layer.visit_all_weights([&](Weight& w) {
+      if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
+    });
+  });
   double x = kMargin, y = picture.bottom() + 30;
   const double edge = std::max(picture.right(), kMargin + 3 * 92);
   for (const auto& [type, colour] : used) {
@@ -192,6 +193,21 @@ std::string network_svg(const Network& network) {
     picture.text(x + 20, y + 11, type, 11);
     x += 92;
   }
+}
+
+}  // namespace
+
+std::string network_svg(const Network& network) {
+  const GridSize& size = network.size();
+  Picture picture;
+  picture.text(kMargin, kMargin + 8, network.settings.name.empty() ? network.settings.id : network.settings.name, 16, "#1c1f2b", "700");
+  picture.text(kMargin, kMargin + 26,
+               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights", size.depth, size.rows, size.cols, size.layers_per_cell,
+                           static_cast<double>(network.resident_bytes()) / 1e6),
+               11, "#4a4e5c");
+  const std::vector<Place> places = draw_grid(picture, network);
+  draw_links(picture, network, places);
+  draw_types(picture, network);
   return picture.svg();
 }
 

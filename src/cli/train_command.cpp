@@ -88,6 +88,49 @@ class TrainReporter {
   double smooth_ = 0;
 };
 
+// What is about to run, on stderr.
+void tell_start(TrainingRun& run) {
+  for (const std::string& warning : run.warnings()) warn(warning);
+  std::size_t parameters = 0;
+  for (const Parameter& p : run.trainer().parameters()) parameters += p.elements;
+  const DatasetInfo& data = run.data().training->info();
+  std::fprintf(stderr, "%zu parameters, %zu samples of %s, %zu to validate, %d threads%s\n", parameters, run.data().training_samples.size(),
+               data.input.text().c_str(), run.data().validation_samples.size(), run.trainer().session().threads(),
+               run.resumed() ? fmt::format(", resumed at step {}", run.trainer().state().steps).c_str() : "");
+}
+
+void print_result(const CommonOptions& common, const std::string& folder, const TrainResult& result, double seconds) {
+  if (common.json) {
+    Json out{{"run", folder},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
+             {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"total_time_ms", result.total_time_ms},
+             {"epoch_times_ms", result.epoch_times_ms}, {"hash", to_hex(result.hash)}};
+    if (result.validation) out["validation"] = result.validation->to_json();
+    if (!result.message.empty()) out["message"] = result.message;
+    print_json(out);
+  } else if (!common.quiet) {
+    if (result.validation) std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
+    std::printf("%s  %llu steps in %s  hash %s\n", folder.c_str(), static_cast<unsigned long long>(result.steps), duration_text(seconds).c_str(),
+                to_hex(result.hash).c_str());
+  }
+}
+
+// The exit status, with a word on stderr about a run that did not end by itself.
+int tell_end(const TrainOptions& o, const std::string& folder, const TrainResult& result) {
+  if (result.stop_reason == "diverged") {
+    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n", terminal_text(result.message).c_str(),
+                 terminal_text(folder).c_str());
+    return kFailed;
+  }
+  if (result.stop_reason == "stopped") {
+    std::string again = "loom train " + o.config;
+    if (!o.out.empty()) again += " --output " + o.out;
+    if (!o.folder.empty()) again += " --folder " + o.folder;
+    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), terminal_text(again).c_str());
+    return kInterrupted;
+  }
+  return kOk;
+}
+
 Result<int> run_train(const TrainOptions& o) {
   LOOM_TRY(const std::string text, read_text_file(o.config));
   const std::filesystem::path path(o.config);
@@ -105,15 +148,7 @@ Result<int> run_train(const TrainOptions& o) {
   const bool keeps_dna = config->keep_dna;
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
   watch_interrupts(nullptr);
-  if (!o.common.quiet) {
-    for (const std::string& warning : run->warnings()) warn(warning);
-    std::size_t parameters = 0;
-    for (const Parameter& p : run->trainer().parameters()) parameters += p.elements;
-    const DatasetInfo& data = run->data().training->info();
-    std::fprintf(stderr, "%zu parameters, %zu samples of %s, %zu to validate, %d threads%s\n", parameters, run->data().training_samples.size(),
-                 data.input.text().c_str(), run->data().validation_samples.size(), run->trainer().session().threads(),
-                 run->resumed() ? fmt::format(", resumed at step {}", run->trainer().state().steps).c_str() : "");
-  }
+  if (!o.common.quiet) tell_start(*run);
   TrainReporter reporter(o.common, "training");
   const auto start = std::chrono::steady_clock::now();
   std::optional<TrainView> view;
@@ -132,35 +167,11 @@ Result<int> run_train(const TrainOptions& o) {
     return interrupted() ? Continue::stop : Continue::yes;
   }));
   if (view) view->finish();
-  const double seconds = seconds_since(start);
   if (!dna.warning().empty()) result.warnings.push_back(dna.warning());
   if (!o.common.quiet)
     for (const std::string& warning : result.warnings) warn(warning);
-  if (o.common.json) {
-    Json out{{"run", options.out},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
-             {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"total_time_ms", result.total_time_ms},
-             {"epoch_times_ms", result.epoch_times_ms}, {"hash", to_hex(result.hash)}};
-    if (result.validation) out["validation"] = result.validation->to_json();
-    if (!result.message.empty()) out["message"] = result.message;
-    print_json(out);
-  } else if (!o.common.quiet) {
-    if (result.validation) std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
-    std::printf("%s  %llu steps in %s  hash %s\n", options.out.c_str(), static_cast<unsigned long long>(result.steps), duration_text(seconds).c_str(),
-                to_hex(result.hash).c_str());
-  }
-  if (result.stop_reason == "diverged") {
-    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n", terminal_text(result.message).c_str(),
-                 terminal_text(options.out).c_str());
-    return kFailed;
-  }
-  if (result.stop_reason == "stopped") {
-    std::string again = "loom train " + o.config;
-    if (!o.out.empty()) again += " --output " + o.out;
-    if (!o.folder.empty()) again += " --folder " + o.folder;
-    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), terminal_text(again).c_str());
-    return kInterrupted;
-  }
-  return kOk;
+  print_result(o.common, options.out, result, seconds_since(start));
+  return tell_end(o, options.out, result);
 }
 
 struct ReplayOptions {

@@ -36,53 +36,61 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->activations_ = options.activations;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
+  LOOM_TRY_VOID(s->create_states(options.sequences));
+  LOOM_TRY_VOID(s->rehearse(options.sequences));
+  return s;
+}
 
-  const Network& net = s->model_->network;
-  s->slots_ = net.state_needs().size();
-  std::vector<std::size_t> rope_index(s->slots_);
+// Rope tables, of which layers share the equal ones; caches; what else lasts from call to call.
+Result<void> Session::create_states(std::size_t sequences) {
+  const Network& net = model_->network;
+  slots_ = net.state_needs().size();
+  std::vector<std::size_t> rope_index(slots_);
   std::vector<const RopeConfig*> distinct;
-  for (std::size_t i = 0; i < s->slots_; ++i) {
+  for (std::size_t i = 0; i < slots_; ++i) {
     const StateNeeds& need = net.state_needs()[i];
     std::size_t found = 0;
     while (found < distinct.size() && !same(*distinct[found], need.rope)) ++found;
     rope_index[i] = found;
     if (found < distinct.size()) continue;
     distinct.push_back(&need.rope);
-    LOOM_TRY(RopeTable table, RopeTable::create(need.rope, s->context_tokens_));
-    s->ropes_.push_back(std::move(table));
+    LOOM_TRY(RopeTable table, RopeTable::create(need.rope, context_tokens_));
+    ropes_.push_back(std::move(table));
   }
-  for (const std::size_t i : rope_index) s->rope_of_slot_.push_back(&s->ropes_[i]);
+  for (const std::size_t i : rope_index) rope_of_slot_.push_back(&ropes_[i]);
   for (const StateNeeds& need : net.state_needs())
-    for (std::size_t sequence = 0; sequence < options.sequences; ++sequence) {
-      LOOM_TRY(KvCache cache,
-               KvCache::create({need.attention.kv_heads, need.attention.head_dim, s->context_tokens_, need.attention.window, s->chunk_rows_}));
-      s->caches_.push_back(std::move(cache));
+    for (std::size_t sequence = 0; sequence < sequences; ++sequence) {
+      LOOM_TRY(KvCache cache, KvCache::create({need.attention.kv_heads, need.attention.head_dim, context_tokens_, need.attention.window, chunk_rows_}));
+      caches_.push_back(std::move(cache));
     }
-  s->held_from_.assign(s->caches_.size(), 0);
-  s->tokens_.resize(options.sequences), s->written_.assign(options.sequences, 0);
-  for (auto& t : s->tokens_) t.reserve(s->context_tokens_);
+  held_from_.assign(caches_.size(), 0);
+  tokens_.resize(sequences), written_.assign(sequences, 0);
+  for (auto& t : tokens_) t.reserve(context_tokens_);
 
-  LOOM_TRY(const std::size_t logits, checked_product({options.sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
-  LOOM_TRY(s->logits_, Buffer::create(logits));
-  s->caches_of_call_.reserve(s->slots_ * options.sequences);
-  s->positions_.reserve(s->chunk_rows_);
-  s->runs_.reserve(options.sequences);
-  s->ids_.reserve(s->chunk_rows_);
-  s->want_.reserve(s->chunk_rows_);
+  LOOM_TRY(const std::size_t logits, checked_product({sequences, net.shape_after(net.num_cells() - 1).cols(), sizeof(float)}));
+  LOOM_TRY(logits_, Buffer::create(logits));
+  caches_of_call_.reserve(slots_ * sequences);
+  positions_.reserve(chunk_rows_);
+  runs_.reserve(sequences);
+  ids_.reserve(chunk_rows_);
+  want_.reserve(chunk_rows_);
+  return {};
+}
 
-  // The largest sweep, rehearsed: as many rows as fit, at the end of the context, all of their logits asked for.
-  s->arena_ = Arena::measuring();
-  s->ids_.assign(s->chunk_rows_, 0);
-  for (std::size_t i = 0; i < std::min(kHeadRows, s->chunk_rows_); ++i) s->want_.push_back(i);
-  for (std::size_t sequence = 0; sequence < options.sequences; ++sequence) {
-    const std::size_t count = sequence == 0 ? s->chunk_rows_ - (options.sequences - 1) : 1;
-    s->runs_.push_back({s->chunk_rows_ - count, count, s->context_tokens_ - count, sequence});
+// The largest sweep: as many rows as fit, at the end of the context, all of their logits asked for.
+Result<void> Session::rehearse(std::size_t sequences) {
+  arena_ = Arena::measuring();
+  ids_.assign(chunk_rows_, 0);
+  for (std::size_t i = 0; i < std::min(kHeadRows, chunk_rows_); ++i) want_.push_back(i);
+  for (std::size_t sequence = 0; sequence < sequences; ++sequence) {
+    const std::size_t count = sequence == 0 ? chunk_rows_ - (sequences - 1) : 1;
+    runs_.push_back({chunk_rows_ - count, count, context_tokens_ - count, sequence});
   }
-  const auto rehearsed = s->sweep(s->runs_, s->ids_, s->want_, nullptr);
+  const auto rehearsed = sweep(runs_, ids_, want_, nullptr);
   if (!rehearsed) return tl::make_unexpected(rehearsed.error());
-  LOOM_TRY(s->arena_, Arena::create(s->arena_.peak()));
-  s->ids_.clear(), s->want_.clear(), s->runs_.clear();
-  return s;
+  LOOM_TRY(arena_, Arena::create(arena_.peak()));
+  ids_.clear(), want_.clear(), runs_.clear();
+  return {};
 }
 
 Result<void> Session::check(std::span<const Feed> feeds) const {

@@ -68,6 +68,8 @@ class Session {
   Result<void> refill(std::size_t sequence);
   void forget_behind(std::size_t sequence, std::size_t n);
   // One forward pass over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
+  Result<void> create_states(std::size_t sequences);
+  Result<void> rehearse(std::size_t sequences);
   Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits);
   KvCache& cache(std::size_t slot, std::size_t sequence) { return caches_[slot * tokens_.size() + sequence]; }
   const KvCache& cache(std::size_t slot, std::size_t sequence) const { return caches_[slot * tokens_.size() + sequence]; }

@@ -106,74 +106,115 @@ std::string strength_colour(double t) {
   return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 
-}  // namespace
+class DriftPicture {
+ public:
+  DriftPicture(const DriftRecord& record, const std::string& name);
+  std::string svg() && { return std::move(svg_) + "</svg>\n"; }
 
-Result<std::string> drift_map_svg(const DriftRecord& record, const std::string& name) {
-  constexpr std::size_t kMostColumns = 120;
-  const DnaDrift& drift = record.drift;
-  const std::size_t rows = drift.keys.size(), epochs = drift.from_previous.empty() ? 0 : drift.from_previous.size() - 1;
-  if (epochs == 0 || rows == 0 || rows > kMaxSide) return fail(Code::InvalidArgument, "a picture of {} layers over {} epochs, 1 to {} layers expected", rows, epochs, kMaxSide);
-  const std::size_t columns = std::min(epochs, kMostColumns);
-  const auto first_of = [&](std::size_t column) { return 1 + column * epochs / columns; };
-  const double width_of = std::clamp(900.0 / static_cast<double>(columns), 7.0, 44.0), height_of = std::clamp(640.0 / static_cast<double>(rows), 8.0, 26.0);
-  const double font = std::clamp(height_of * 0.55, 6.0, 12.0);
-  std::size_t longest = 4;
-  std::vector<std::string> labels;
-  for (std::size_t k = 0; k < rows; ++k) {
-    const std::string label = drift.keys[k] + " " + record.kinds[k];
-    labels.push_back(html_text(shortened(label, 60))), longest = std::max(longest, std::min<std::size_t>(60, label.size()));
+ private:
+  static constexpr std::size_t kMostColumns = 120;
+  static constexpr double kTop = 104, kGap = 14;
+
+  std::size_t first_of(std::size_t column) const { return 1 + column * epochs_ / columns_; }
+  double x_of(std::size_t column) const { return left_ + static_cast<double>(column) * cell_width_; }
+  double y_of(std::size_t row) const { return kTop + static_cast<double>(row) * cell_height_; }
+  void text(double x, double y, double size, std::string_view colour, std::string_view anchor, std::string_view words, bool bold = false) {
+    svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" fill=\"{}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, size, colour, anchor,
+                        bold ? " font-weight=\"bold\"" : "", words);
   }
-  const double left = 34 + static_cast<double>(longest) * font * 0.62, top = 104, gap = 14, total_width = std::max(width_of, 30.0);
-  const double grid_width = width_of * static_cast<double>(columns), grid_height = height_of * static_cast<double>(rows), total_at = left + grid_width + gap;
-  const double width = std::max(total_at + total_width + 40, 620.0), height = top + grid_height + 92;
-  std::size_t events = 0;
-  for (const auto& shifts : record.since_previous) events += shifts.size();
-  std::string svg = fmt::format(
+  void field(double x, double y, double width, double drift, std::string_view title) {
+    svg_ += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#d7dbe3\" stroke-width=\"0.5\"><title>{}: {:.3g}</title></rect>\n", x,
+        y, width, cell_height_, strength_colour(strength_of(drift)), title, drift);
+  }
+  void title(const std::string& name);
+  void grid();
+  void logic_shifts();
+  void legend();
+
+  const DriftRecord& record_;
+  std::size_t rows_, epochs_, columns_;
+  std::vector<std::string> labels_;
+  double cell_width_, cell_height_, font_, left_ = 0, total_at_ = 0, total_width_;
+  std::string svg_;
+};
+
+DriftPicture::DriftPicture(const DriftRecord& record, const std::string& name)
+    : record_(record), rows_(record.drift.keys.size()), epochs_(record.drift.from_previous.size() - 1), columns_(std::min(epochs_, kMostColumns)),
+      cell_width_(std::clamp(900.0 / static_cast<double>(columns_), 7.0, 44.0)), cell_height_(std::clamp(640.0 / static_cast<double>(rows_), 8.0, 26.0)),
+      font_(std::clamp(cell_height_ * 0.55, 6.0, 12.0)), total_width_(std::max(cell_width_, 30.0)) {
+  std::size_t longest = 4;
+  for (std::size_t k = 0; k < rows_; ++k) {
+    const std::string label = record.drift.keys[k] + " " + record.kinds[k];
+    labels_.push_back(html_text(shortened(label, 60))), longest = std::max(longest, std::min<std::size_t>(60, label.size()));
+  }
+  left_ = 34 + static_cast<double>(longest) * font_ * 0.62;
+  total_at_ = x_of(columns_) + kGap;
+  const double width = std::max(total_at_ + total_width_ + 40, 620.0), height = y_of(rows_) + 92;
+  svg_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 {:.0f} {:.0f}\" "
       "font-family=\"ui-monospace, Menlo, Consolas, monospace\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       width, height, width, height);
-  const auto text = [&](double x, double y, double size, std::string_view colour, std::string_view anchor, std::string_view words, bool bold = false) {
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" fill=\"{}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, size, colour, anchor,
-                       bold ? " font-weight=\"bold\"" : "", words);
-  };
-  const auto field = [&](double x, double y, double w, double drift_there, std::string_view title) {
-    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#d7dbe3\" stroke-width=\"0.5\"><title>{}: {:.3g}</title></rect>\n",
-                       x, y, w, height_of, strength_colour(strength_of(drift_there)), title, drift_there);
-  };
+  title(name);
+  grid();
+  logic_shifts();
+  legend();
+}
+
+void DriftPicture::title(const std::string& name) {
+  std::size_t events = 0;
+  for (const auto& shifts : record_.since_previous) events += shifts.size();
   text(20, 30, 16, "#1d2433", "start", "Drift of layers", true);
   text(20, 52, 12, "#4a5468", "start", html_text(shortened(name, 60)));
-  text(20, 70, 12, "#4a5468", "start", fmt::format("1 - similarity to the epoch before; {} epochs, {} logic shifts", epochs, events));
-  const std::size_t every = std::max<std::size_t>(1, (columns * 30 + static_cast<std::size_t>(grid_width) - 1) / static_cast<std::size_t>(grid_width));
-  for (std::size_t c = 0; c < columns; c += every)
-    text(left + (static_cast<double>(c) + 0.5) * width_of, top - 8, 10, "#1d2433", "middle", std::to_string(first_of(c)));
-  text(total_at + total_width / 2, top - 8, 10, "#1d2433", "middle", "in all");
-  for (std::size_t k = 0; k < rows; ++k) {
-    const double y = top + static_cast<double>(k) * height_of;
-    text(left - 8, y + height_of / 2 + font * 0.35, font, "#1d2433", "end", labels[k]);
-    for (std::size_t c = 0; c < columns; ++c) {
+  text(20, 70, 12, "#4a5468", "start", fmt::format("1 - similarity to the epoch before; {} epochs, {} logic shifts", epochs_, events));
+}
+
+void DriftPicture::grid() {
+  const DnaDrift& drift = record_.drift;
+  const auto width = static_cast<std::size_t>(cell_width_ * static_cast<double>(columns_));
+  const std::size_t every = std::max<std::size_t>(1, (columns_ * 30 + width - 1) / width);
+  for (std::size_t c = 0; c < columns_; c += every)
+    text(left_ + (static_cast<double>(c) + 0.5) * cell_width_, kTop - 8, 10, "#1d2433", "middle", std::to_string(first_of(c)));
+  text(total_at_ + total_width_ / 2, kTop - 8, 10, "#1d2433", "middle", "in all");
+  for (std::size_t k = 0; k < rows_; ++k) {
+    text(left_ - 8, y_of(k) + cell_height_ / 2 + font_ * 0.35, font_, "#1d2433", "end", labels_[k]);
+    for (std::size_t c = 0; c < columns_; ++c) {
       std::size_t most = first_of(c);
       for (std::size_t e = most; e < first_of(c + 1); ++e)
         if (drift.from_previous[e][k] > drift.from_previous[most][k]) most = e;
-      field(left + static_cast<double>(c) * width_of, y, width_of, drift.from_previous[most][k], fmt::format("{}, epoch {}", labels[k], most));
+      field(x_of(c), y_of(k), cell_width_, drift.from_previous[most][k], fmt::format("{}, epoch {}", labels_[k], most));
     }
-    field(total_at, y, total_width, drift.from_first[epochs][k], labels[k] + ", in all");
+    field(total_at_, y_of(k), total_width_, drift.from_first[epochs_][k], labels_[k] + ", in all");
   }
-  for (std::size_t c = 0; c < columns; ++c)
-    for (std::size_t e = first_of(c); e < first_of(c + 1) && e < record.since_previous.size(); ++e)
-      for (const LogicShift& shift : record.since_previous[e]) {
-        const auto row = std::ranges::find(drift.keys, shift.target) - drift.keys.begin();
-        if (static_cast<std::size_t>(row) == rows) continue;
-        svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#d6336c\" stroke-width=\"2.5\"/>\n",
-                           left + static_cast<double>(c) * width_of + 1.2, top + static_cast<double>(row) * height_of + 1.2, width_of - 2.4, height_of - 2.4);
+}
+
+void DriftPicture::logic_shifts() {
+  for (std::size_t c = 0; c < columns_; ++c)
+    for (std::size_t e = first_of(c); e < first_of(c + 1) && e < record_.since_previous.size(); ++e)
+      for (const LogicShift& shift : record_.since_previous[e]) {
+        const auto row = static_cast<std::size_t>(std::ranges::find(record_.drift.keys, shift.target) - record_.drift.keys.begin());
+        if (row == rows_) continue;
+        svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#d6336c\" stroke-width=\"2.5\"/>\n", x_of(c) + 1.2,
+                            y_of(row) + 1.2, cell_width_ - 2.4, cell_height_ - 2.4);
       }
-  const double legend = top + grid_height + 26;
+}
+
+void DriftPicture::legend() {
+  const double y = y_of(rows_) + 26;
   for (int i = 0; i <= 70; ++i)
-    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3.2\" height=\"12\" fill=\"{}\"/>\n", 34 + i * 3.0, legend, strength_colour(i / 70.0));
+    svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3.2\" height=\"12\" fill=\"{}\"/>\n", 34 + i * 3.0, y, strength_colour(i / 70.0));
   for (int power = kLeastPower; power <= 0; power += power == -7 ? 3 : 2)
-    text(36 + (power - kLeastPower) * 30.0, legend + 28, 10, "#4a5468", "middle", power == 0 ? "1" : fmt::format("1e{}", power));
-  svg += fmt::format("<rect x=\"280\" y=\"{:.1f}\" width=\"11\" height=\"11\" fill=\"none\" stroke=\"#d6336c\" stroke-width=\"2\"/>\n", legend + 0.5);
-  text(298, legend + 11, 12, "#4a5468", "start", "logic shift: what another layer was in the epoch before");
-  return svg + "</svg>\n";
+    text(36 + (power - kLeastPower) * 30.0, y + 28, 10, "#4a5468", "middle", power == 0 ? "1" : fmt::format("1e{}", power));
+  svg_ += fmt::format("<rect x=\"280\" y=\"{:.1f}\" width=\"11\" height=\"11\" fill=\"none\" stroke=\"#d6336c\" stroke-width=\"2\"/>\n", y + 0.5);
+  text(298, y + 11, 12, "#4a5468", "start", "logic shift: what another layer was in the epoch before");
+}
+
+}  // namespace
+
+Result<std::string> drift_map_svg(const DriftRecord& record, const std::string& name) {
+  const std::size_t rows = record.drift.keys.size(), epochs = record.drift.from_previous.empty() ? 0 : record.drift.from_previous.size() - 1;
+  if (epochs == 0 || rows == 0 || rows > kMaxSide) return fail(Code::InvalidArgument, "a picture of {} layers over {} epochs, 1 to {} layers expected", rows, epochs, kMaxSide);
+  return DriftPicture(record, name).svg();
 }
 
 }  // namespace loom

@@ -14,11 +14,29 @@ void zero_row(std::size_t n, T* to) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(to + i, zeros<T>()); });
 }
 
+// Where one step of one sample reads and writes.
+template <class T, CellKind C>
+struct StepRows {
+  static constexpr std::size_t kGates = gates_of(C);
+  StepRows(const CellForward& task, std::size_t row, std::size_t b) {
+    const CellTrace& trace = task.trace;
+    for (std::size_t k = 0; k < kGates; ++k) {
+      xw[k] = task.x_products[k].row<T>(row), hw[k] = task.h_products[k].row<T>(b);
+      bias[k] = static_cast<const T*>(task.bias[k]);
+    }
+    if (trace.h_before.data == nullptr) return;
+    for (std::size_t k = 0; k < kMaxGates; ++k) kept[k] = trace.gates[k].data == nullptr ? nullptr : trace.gates[k].row<T>(row);
+    if constexpr (C == CellKind::Lstm) kept_tanh = trace.tanh_c.row<T>(row);
+  }
+  const T *xw[kGates], *hw[kGates], *bias[kGates];
+  T* kept[kMaxGates] = {};
+  T* kept_tanh = nullptr;
+};
+
 // Sums of snapped values are never subnormal, so only products and what is stored pass snap().
 template <class T, CellKind C>
 void forward(const CellForward& task, std::size_t t, std::size_t begin, std::size_t end) {
   using V = Lanes<T>;
-  constexpr std::size_t kGates = gates_of(C);
   const std::size_t n = task.shape.units;
   const CellTrace& trace = task.trace;
   const bool keep = trace.h_before.data != nullptr;
@@ -36,14 +54,8 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
       if (y != nullptr) zero_row(n, y);
       continue;
     }
-    const T *xw[kGates], *hw[kGates], *bias[kGates];
-    T* kept[kMaxGates] = {};
-    for (std::size_t k = 0; k < kGates; ++k) {
-      xw[k] = task.x_products[k].row<T>(row), hw[k] = task.h_products[k].row<T>(b);
-      bias[k] = static_cast<const T*>(task.bias[k]);
-    }
-    for (std::size_t k = 0; keep && k < kMaxGates; ++k) kept[k] = trace.gates[k].data == nullptr ? nullptr : trace.gates[k].row<T>(row);
-    T* const kept_tanh = keep && C == CellKind::Lstm ? trace.tanh_c.row<T>(row) : nullptr;
+    const StepRows<T, C> rows(task, row, b);
+    const T *const *const xw = rows.xw, *const *const hw = rows.hw, *const *const bias = rows.bias;
     const T* const bias_hh = static_cast<const T*>(task.bias_hh);
     const bool biased = bias[0] != nullptr;
     for_lanes(n, [&](std::size_t i, auto lanes) {
@@ -52,7 +64,7 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
         return biased ? s + lanes.load(bias[k] + i) : s;
       };
       const auto keeping = [&](std::size_t k, const V& v) {
-        if (keep) lanes.store(kept[k] + i, v);
+        if (keep) lanes.store(rows.kept[k] + i, v);
         return v;
       };
       V out;
@@ -65,7 +77,7 @@ void forward(const CellForward& task, std::size_t t, std::size_t begin, std::siz
         const V candidate = keeping(2, snap(tanh(sum(2)))), gate = keeping(3, snap(sigmoid(sum(3))));
         const V cell = snap(forget * lanes.load(c + i) + in * candidate), squashed = snap(tanh(cell));
         lanes.store(c + i, cell);
-        if (keep) lanes.store(kept_tanh + i, squashed);
+        if (keep) lanes.store(rows.kept_tanh + i, squashed);
         out = snap(gate * squashed);
       } else {
         const V reset = keeping(0, snap(sigmoid(sum(0)))), update = keeping(1, snap(sigmoid(sum(1))));
@@ -112,8 +124,7 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
       const auto tanh_slope = [&](const V& s) { return snap(one - s * s); };
       // Into the gate's sum, and side by side for the product with W_hh.
       const auto leave = [&](std::size_t k, const V& d) { lanes.store(dsum[k] + i, d), lanes.store(dstep + k * n + i, d); };
-      V d = lanes.load(dh + i);
-      if (dy != nullptr) d = snap(d + lanes.load(dy + i));
+      const V d = dy == nullptr ? lanes.load(dh + i) : snap(lanes.load(dh + i) + lanes.load(dy + i));
       V direct = zeros<T>();
       if constexpr (C == CellKind::RnnTanh) {
         leave(0, times(d, tanh_slope(gate(0))));

@@ -147,6 +147,26 @@ bool RegexMatcher::back_up(std::size_t base, std::uint32_t& pc, std::size_t& pos
   return false;
 }
 
+bool RegexMatcher::step_code_point(const Regex::Instruction& i, std::size_t& position) const {
+  if (position >= text_.size()) return false;
+  const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
+  position += d.length;
+  return i.op == Regex::Op::Fold ? fold_case(d.code_point) == i.a : i.a != 0 || d.code_point != '\n';
+}
+
+// Goes on where it can: the first branch, with the second kept for later, or the second alone.
+bool RegexMatcher::step_split(std::uint32_t& pc, std::size_t position) {
+  const Regex::Instruction& i = regex_.program_[pc];
+  const bool b = enter(i.first_b, position);
+  if (!enter(i.first_a, position)) {
+    pc = i.b;
+    return b;
+  }
+  if (b) stack_.push_back({Frame::Retry, i.b, position, 0});
+  pc = i.a;
+  return true;
+}
+
 // The end of the match of the program at `pc` that starts at `position`, or kNone.
 std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
   using Op = Regex::Op;
@@ -168,15 +188,10 @@ std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
         ++pc;
         break;
       case Op::Fold:
-      case Op::Any: {
-        ok = position < text_.size();
-        if (!ok) break;
-        const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
-        ok = i.op == Op::Fold ? fold_case(d.code_point) == i.a : i.a != 0 || d.code_point != '\n';
-        position += d.length;
+      case Op::Any:
+        ok = step_code_point(i, position);
         ++pc;
         break;
-      }
       case Op::Class: {
         std::size_t next = 0;
         ok = class_at(i.a, position, next);
@@ -185,17 +200,7 @@ std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
         break;
       }
       case Op::Run: ok = step_run(pc, position); break;
-      case Op::Split: {
-        const bool b = enter(i.first_b, position);
-        if (enter(i.first_a, position)) {
-          if (b) stack_.push_back({Frame::Retry, i.b, position, 0});
-          pc = i.a;
-        } else {
-          ok = b;
-          pc = i.b;
-        }
-        break;
-      }
+      case Op::Split: ok = step_split(pc, position); break;
       case Op::Jump: pc = i.a; break;
       case Op::Look:
         ok = (run(pc + 1, position) != kNone) != (i.mode != 0) && !exhausted_;

@@ -92,6 +92,8 @@ class RegexMatcher {
   std::size_t run(std::uint32_t pc, std::size_t position);
   bool back_up(std::size_t base, std::uint32_t& pc, std::size_t& position);
   bool step_run(std::uint32_t& pc, std::size_t& position);
+  bool step_code_point(const Regex::Instruction& i, std::size_t& position) const;
+  bool step_split(std::uint32_t& pc, std::size_t position);
   bool holds(const Regex::Instruction& i, std::size_t position);
   bool class_at(std::uint32_t index, std::size_t position, std::size_t& next);
   bool in_class(std::uint32_t index, std::uint32_t c);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "text/template/interpreter.h"
 #include "text/template/unicode.h"
@@ -255,9 +256,85 @@ Calendar calendar(const TemplateTime& t) {
   return c;
 }
 
+Result<std::string> strftime_text(const TemplateTime& t, std::string_view format);
+
+// A directive that stands for others; empty: it does not.
+std::string_view composed_of(char code) {
+  switch (code) {
+    case 'F': return "%Y-%m-%d";
+    case 'T':
+    case 'X': return "%H:%M:%S";
+    case 'R': return "%H:%M";
+    case 'r': return "%I:%M:%S %p";
+    case 'D':
+    case 'x': return "%m/%d/%y";
+    case 'c': return "%a %b %e %H:%M:%S %Y";
+    default: return {};
+  }
+}
+
+// The words of a directive; absent for one that is not of words.
+std::optional<std::string_view> word_of(const TemplateTime& t, const Calendar& c, char code) {
+  switch (code) {
+    case 'p': return t.hour < 12 ? "AM" : "PM";
+    case 'P': return t.hour < 12 ? "am" : "pm";
+    case 'A': return kDays[c.weekday];
+    case 'a': return std::string_view(kDays[c.weekday]).substr(0, 3);
+    case 'B': return kMonths[t.month - 1];
+    case 'b':
+    case 'h': return std::string_view(kMonths[t.month - 1]).substr(0, 3);
+    case 'z':
+    case 'Z': return "";  // the time has no zone
+    case 'n': return "\n";
+    case 't': return "\t";
+    case '%': return "%";
+    default: return std::nullopt;
+  }
+}
+
+struct PaddedNumber {
+  int value = 0, width = 0;
+  char fill = '0';
+};
+std::optional<PaddedNumber> number_of(const TemplateTime& t, const Calendar& c, char code) {
+  const int hour12 = t.hour % 12 == 0 ? 12 : t.hour % 12;
+  switch (code) {
+    case 'Y': return PaddedNumber{t.year, 1};
+    case 'y': return PaddedNumber{t.year % 100, 2};
+    case 'C': return PaddedNumber{t.year / 100, 2};
+    case 'm': return PaddedNumber{t.month, 2};
+    case 'd': return PaddedNumber{t.day, 2};
+    case 'e': return PaddedNumber{t.day, 2, ' '};
+    case 'H': return PaddedNumber{t.hour, 2};
+    case 'k': return PaddedNumber{t.hour, 2, ' '};
+    case 'I': return PaddedNumber{hour12, 2};
+    case 'l': return PaddedNumber{hour12, 2, ' '};
+    case 'M': return PaddedNumber{t.minute, 2};
+    case 'S': return PaddedNumber{t.second, 2};
+    case 'j': return PaddedNumber{c.year_day + 1, 3};
+    case 'u': return PaddedNumber{c.weekday == 0 ? 7 : c.weekday, 1};
+    case 'w': return PaddedNumber{c.weekday, 1};
+    case 'U': return PaddedNumber{(c.year_day + 7 - c.weekday) / 7, 2};
+    case 'W': return PaddedNumber{(c.year_day + 7 - (c.weekday + 6) % 7) / 7, 2};
+    default: return std::nullopt;
+  }
+}
+
+// The text of %code; `pad` is the flag between them, or 0.
+Result<std::string> directive_text(const TemplateTime& t, const Calendar& c, char code, char pad) {
+  if (const std::string_view others = composed_of(code); !others.empty()) return strftime_text(t, others);
+  if (code == 'f') return fmt::format("{:06}", t.microsecond);
+  if (const auto word = word_of(t, c, code)) return std::string(*word);
+  const auto number = number_of(t, c, code);
+  if (!number) return fail(Code::Unsupported, "strftime_now: the directive %{} is not supported", code);
+  const char fill = pad == '-' ? '\0' : pad == '_' ? ' ' : pad == '0' ? '0' : number->fill;
+  std::string text = fmt::format("{}", number->value);
+  if (fill && static_cast<int>(text.size()) < number->width) text.insert(0, static_cast<std::size_t>(number->width) - text.size(), fill);
+  return text;
+}
+
 Result<std::string> strftime_text(const TemplateTime& t, std::string_view format) {
   const Calendar c = calendar(t);
-  const int hour12 = t.hour % 12 == 0 ? 12 : t.hour % 12;
   std::string out;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%' || i + 1 == format.size()) {
@@ -267,58 +344,8 @@ Result<std::string> strftime_text(const TemplateTime& t, std::string_view format
     char code = format[++i];
     char pad = 0;
     if ((code == '-' || code == '_' || code == '0') && i + 1 < format.size()) pad = std::exchange(code, format[++i]);
-    const auto number = [&](int value, int width, char standard = '0') {
-      const char fill = pad == '-' ? '\0' : pad == '_' ? ' ' : pad == '0' ? '0' : standard;
-      std::string text = fmt::format("{}", value);
-      if (fill && static_cast<int>(text.size()) < width) text.insert(0, static_cast<std::size_t>(width) - text.size(), fill);
-      out += text;
-    };
-    const auto nested = [&](std::string_view inner) -> Result<void> {
-      LOOM_TRY(const std::string text, strftime_text(t, inner));
-      out += text;
-      return {};
-    };
-    switch (code) {
-      case 'Y': number(t.year, 1); break;
-      case 'y': number(t.year % 100, 2); break;
-      case 'C': number(t.year / 100, 2); break;
-      case 'm': number(t.month, 2); break;
-      case 'd': number(t.day, 2); break;
-      case 'e': number(t.day, 2, ' '); break;
-      case 'H': number(t.hour, 2); break;
-      case 'k': number(t.hour, 2, ' '); break;
-      case 'I': number(hour12, 2); break;
-      case 'l': number(hour12, 2, ' '); break;
-      case 'M': number(t.minute, 2); break;
-      case 'S': number(t.second, 2); break;
-      case 'f': out += fmt::format("{:06}", t.microsecond); break;
-      case 'j': number(c.year_day + 1, 3); break;
-      case 'u': number(c.weekday == 0 ? 7 : c.weekday, 1); break;
-      case 'w': number(c.weekday, 1); break;
-      case 'U': number((c.year_day + 7 - c.weekday) / 7, 2); break;
-      case 'W': number((c.year_day + 7 - (c.weekday + 6) % 7) / 7, 2); break;
-      case 'p': out += t.hour < 12 ? "AM" : "PM"; break;
-      case 'P': out += t.hour < 12 ? "am" : "pm"; break;
-      case 'A': out += kDays[c.weekday]; break;
-      case 'a': out += std::string_view(kDays[c.weekday]).substr(0, 3); break;
-      case 'B': out += kMonths[t.month - 1]; break;
-      case 'b':
-      case 'h': out += std::string_view(kMonths[t.month - 1]).substr(0, 3); break;
-      case 'F': LOOM_TRY_VOID(nested("%Y-%m-%d")); break;
-      case 'T':
-      case 'X': LOOM_TRY_VOID(nested("%H:%M:%S")); break;
-      case 'R': LOOM_TRY_VOID(nested("%H:%M")); break;
-      case 'r': LOOM_TRY_VOID(nested("%I:%M:%S %p")); break;
-      case 'D':
-      case 'x': LOOM_TRY_VOID(nested("%m/%d/%y")); break;
-      case 'c': LOOM_TRY_VOID(nested("%a %b %e %H:%M:%S %Y")); break;
-      case 'z':
-      case 'Z': break;  // the time has no zone
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case '%': out += '%'; break;
-      default: return fail(Code::Unsupported, "strftime_now: the directive %{} is not supported", code);
-    }
+    LOOM_TRY(const std::string text, directive_text(t, c, code, pad));
+    out += text;
   }
   return out;
 }

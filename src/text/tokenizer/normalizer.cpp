@@ -311,6 +311,18 @@ Result<void> replace_all(std::string& text, const PatternSpec& pattern, std::str
   return {};
 }
 
+static Result<NormalizerPtr> sequence_from_json(const Json& spec, int depth) {
+  if (depth > 32) return fail(Code::LimitExceeded, "normalizer Sequence is nested deeper than 32");
+  const Json* list = find(spec, "normalizers");
+  if (!list || !list->is_array()) return fail(Code::CorruptData, "normalizer Sequence has no list \"normalizers\"");
+  std::vector<NormalizerPtr> steps;
+  for (const Json& s : *list) {
+    LOOM_TRY(auto step, Normalizer::from_json(s, depth + 1));
+    steps.push_back(std::move(step));
+  }
+  return make_sequence(std::move(steps));
+}
+
 Result<NormalizerPtr> Normalizer::from_json(const Json& spec, int depth) {
   LOOM_TRY(const auto type, json_text(spec, "type", ""));
   const auto where = [&](Result<NormalizerPtr> r) -> Result<NormalizerPtr> {
@@ -363,17 +375,7 @@ Result<NormalizerPtr> Normalizer::from_json(const Json& spec, int depth) {
     LOOM_TRY(auto charsmap, decode_base64(text));
     return where(make_precompiled(std::move(charsmap), true));
   }
-  if (type == "Sequence") {
-    if (depth > 32) return fail(Code::LimitExceeded, "normalizer Sequence is nested deeper than 32");
-    const Json* list = find(spec, "normalizers");
-    if (!list || !list->is_array()) return fail(Code::CorruptData, "normalizer Sequence has no list \"normalizers\"");
-    std::vector<NormalizerPtr> steps;
-    for (const Json& s : *list) {
-      LOOM_TRY(auto step, from_json(s, depth + 1));
-      steps.push_back(std::move(step));
-    }
-    return make_sequence(std::move(steps));
-  }
+  if (type == "Sequence") return sequence_from_json(spec, depth);
   return fail(Code::Unsupported, "normalizer \"{}\" is not known", type.substr(0, 60));
 }
 
