@@ -510,7 +510,7 @@ std::size_t bytes_to_come(const Weight& w) {
     const PanelLayout layout = decodes ? panel_layout(DType::float32) : panel_layout(e.dtype, e.span);
     bytes += w.parts() * bytes_of_panels(layout, w.rows() / w.parts(), w.cols());
   }
-  if (decodes || (w.role() == WeightRole::TypedVector && !is_plain)) {  // and their codes beside
+  if ((decodes && !is_block_format(e.dtype)) || (w.role() == WeightRole::TypedVector && !is_plain)) {  // and their codes beside
     QuantizedMatrix q;
     q.dtype = e.dtype, q.rows = w.rows(), q.cols = w.cols(), q.span = resolved(e.dtype, w.role() == WeightRole::Matrix ? e.span : ScaleSpan{Granularity::Tensor});
     const bool is_scaled = e.dtype != DType::float16 && e.dtype != DType::bfloat16;

@@ -214,7 +214,7 @@ Result<void> TweenSession::commit() {
     if (!std::exchange(state.touched, false) || read_element(state.figures, kSquares) == 0) continue;
     const ConstTensor v = velocities_[state.velocity].values;
     const Exec exec = work(arena_);
-    add_velocity(exec, state.rate, v, state.limit, state.weight->master_for_update());
+    add_velocity(exec, state.rate, v, state.limit.value_or(0), state.weight->master_for_update());
     if (auto done = state.weight->commit_update(exec.pool); !done) return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
   }
   return {};
