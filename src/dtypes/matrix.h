@@ -60,6 +60,9 @@ class Matrix {
   // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of panels().
   void refill(std::span<const float> values, std::size_t first, std::size_t last);
 
+  // How the scales of quantised inputs lie; None: as the weights' own. Before anybody multiplies by it.
+  void set_input_scales(PanelScales scales) { layout_.own_input_scales = scales; }
+
   DType dtype() const { return dtype_; }
   const PanelLayout& layout() const { return layout_; }
   std::size_t rows() const { return rows_; }

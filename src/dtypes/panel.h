@@ -36,7 +36,8 @@ enum class PanelKind : std::uint8_t {
   RowBits,
 };
 
-enum class PanelScales : std::uint8_t { None, ByRow, ByGroup };  // one for each row, beside the panels; for groups of columns, among the codes
+// Of weights: one for each row, beside the panels; for groups of columns, among the codes. Of quantised inputs: the same two.
+enum class PanelScales : std::uint8_t { None, ByRow, ByGroup };
 enum class PanelInputs : std::uint8_t { F32, F64, Codes };       // as they are, in f32 or f64; quantised to integers
 
 struct PanelTraits {
@@ -101,6 +102,7 @@ struct PanelLayout {
   bool has_zeros = false;           // a zero point per group or row
   bool is_signed = false;           // wide codes
   std::int16_t code_offset = 0;     // a code c stands for c - code_offset (less the zero point); binary for 2 c - 1
+  PanelScales own_input_scales = PanelScales::None;  // of quantised inputs, where they are not as the weights' own (engine D-34)
 
   std::size_t panel_bytes(std::size_t cols) const;
   std::size_t block_bytes() const;  // of 32 columns of codes, with the scales of no more than them
@@ -108,6 +110,7 @@ struct PanelLayout {
   std::size_t factor_bytes() const;  // scales, minima and zero points behind the codes of such blocks
   constexpr bool quantises_input() const { return traits(kind).inputs == PanelInputs::Codes; }
   constexpr bool has_row_scales() const { return traits(kind).scales == PanelScales::ByRow; }
+  constexpr PanelScales input_scales() const { return own_input_scales == PanelScales::None ? traits(kind).scales : own_input_scales; }
 };
 
 }  // namespace loom

@@ -37,8 +37,21 @@ QuantizedMatrix rows_of(const QuantizedMatrix& q, std::size_t first, std::size_t
   return part;
 }
 
-Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix> matrix) {
+// Block formats whose inputs stay as they are become floats (engine D-26).
+Result<Matrix> met_so(Result<Matrix> m, ActivationQuant way) {
+  if (!m || way != ActivationQuant::None || !is_block_format(m->dtype())) return m;
+  std::vector<float> values(m->rows() * m->cols());
+  for (std::size_t r = 0; r < m->rows(); ++r) m->decode_row(r, values.data() + r * m->cols());
+  return Matrix::from_floats(DType::float32, values, m->rows(), m->cols());
+}
+
+PanelScales input_scales(ActivationQuant way) {
+  return way == ActivationQuant::Row ? PanelScales::ByRow : way == ActivationQuant::Group ? PanelScales::ByGroup : PanelScales::None;
+}
+
+Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix> matrix, ActivationQuant way) {
   if (!matrix) return tl::make_unexpected(std::move(matrix).error());
+  if (matrix->layout().quantises_input()) matrix->set_input_scales(input_scales(way));
   parts.push_back(std::make_shared<Matrix>(std::move(*matrix)));
   return parts;
 }
@@ -106,7 +119,7 @@ Result<void> Weight::initialise(const WeightInit& init, std::uint64_t seed, std:
   return set(std::span<const float>(values));
 }
 
-Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const {
+Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e, const QuantizedMatrix* like) const {
   auto version = std::make_shared<Version>();
   version->encoding = e;
   std::vector<float> narrow;
@@ -121,13 +134,13 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const
     } else if (role_ != WeightRole::TypedVector || e.dtype == DType::float32) {
       version->decoded.assign(values.begin(), values.end());
     } else {
-      LOOM_TRY(const QuantizedMatrix q, quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));
+      LOOM_TRY(const QuantizedMatrix q, like != nullptr ? quantize_like(*like, values) : quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));
       return version_of(q, e);
     }
     return version;
   }
   if (e.dtype != DType::float64 && e.dtype != DType::float32 && !is_block_format(e.dtype)) {
-    LOOM_TRY(const QuantizedMatrix q, quantize(e.dtype, values, rows(), cols(), e.span));
+    LOOM_TRY(const QuantizedMatrix q, like != nullptr ? quantize_like(*like, values) : quantize(e.dtype, values, rows(), cols(), e.span));
     return version_of(q, e);
   }
   const std::size_t part_rows = rows() / parts_, part_size = part_rows * cols();
@@ -135,11 +148,10 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e) const
                                    : master64_.empty()       ? std::vector<double>(master_.begin(), master_.end())
                                                              : master64_;
   for (std::size_t p = 0; p < parts_; ++p) {
-    LOOM_TRY(version->parts,
-             pack(std::move(version->parts),
-                  e.dtype == DType::float64
-                      ? Matrix::from_source(DType::float64, std::as_bytes(std::span(wide).subspan(p * part_size, part_size)), part_rows, cols())
-                      : Matrix::from_floats(e.dtype, values.subspan(p * part_size, part_size), part_rows, cols())));
+    auto part = e.dtype == DType::float64
+                    ? Matrix::from_source(DType::float64, std::as_bytes(std::span(wide).subspan(p * part_size, part_size)), part_rows, cols())
+                    : Matrix::from_floats(e.dtype, values.subspan(p * part_size, part_size), part_rows, cols());
+    LOOM_TRY(version->parts, pack(std::move(version->parts), met_so(std::move(part), e.activation_quant), e.activation_quant));
   }
   return version;
 }
@@ -165,15 +177,16 @@ Result<std::shared_ptr<Weight::Version>> Weight::version_of(const QuantizedMatri
                   decoded.empty()
                       ? Matrix::from_quantized(rows_of(q, p * part_rows, part_rows))
                       : Matrix::from_floats(DType::float32, std::span<const float>(decoded).subspan(p * part_rows * cols(), part_rows * cols()),
-                                            part_rows, cols())));
+                                            part_rows, cols()),
+                  e.activation_quant));
   }
   return version;
 }
 
 // The active version anew, and no other: the master has changed (engine D-22).
-Result<void> Weight::refresh() {
+Result<void> Weight::refresh(const QuantizedMatrix* like) {
   versions_.clear();
-  auto version = encode(encoding_);
+  auto version = encode(encoding_, like);
   if (!version) return at(name_, std::move(version).error());
   active_ = std::move(*version);
   versions_.push_back(active_);
@@ -196,6 +209,12 @@ void in_shares(ThreadPool& pool, std::size_t n, std::size_t elements, F&& f) {
   if (elements < 32768) return f(std::size_t{0}, n);
   const std::size_t shares = std::min<std::size_t>(n, static_cast<std::size_t>(pool.threads()) * 4);
   pool.run(shares, [&](std::size_t share) { f(share * n / shares, (share + 1) * n / shares); });
+}
+
+// Whether the active version holds scales that quantized() gives back.
+bool has_scales(const Weight& w) {
+  const bool is_typed = w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector;
+  return is_typed && !is_block_format(w.dtype()) && traits(info(w.dtype()).panel.kind).scales != PanelScales::None;
 }
 
 }  // namespace
@@ -238,7 +257,9 @@ Result<void> Weight::commit_update(ThreadPool& pool) {
   LOOM_TRY_VOID(bad(master_));
   LOOM_TRY_VOID(bad(master64_));
   if (refill(pool)) return {};
-  return refresh();
+  if (!keeps_scales_ || !has_scales(*this)) return refresh();
+  LOOM_TRY(const QuantizedMatrix now, quantized());
+  return refresh(&now);
 }
 
 Result<void> Weight::morph(const Encoding& encoding) {
@@ -298,6 +319,8 @@ Result<QuantizedMatrix> Weight::quantized() const {
   const Weight& w = owner();
   if (w.active_ == nullptr) return fail(Code::InvalidState, "{} has no value yet", name_);
   if (w.active_->codes) return *w.active_->codes;
+  if (role_ == WeightRole::Matrix && is_block_format(w.dtype()))
+    return fail(Code::Unsupported, "{}: {} blocks are not kept as they stood in their file", name_, loom::name(w.dtype()));
   if (role_ != WeightRole::Matrix) {
     QuantizedMatrix q;
     q.dtype = w.active_->decoded64.empty() ? DType::float32 : DType::float64, q.rows = rows(), q.cols = cols(), q.span = {Granularity::Tensor};
@@ -487,7 +510,7 @@ std::size_t bytes_to_come(const Weight& w) {
     const PanelLayout layout = decodes ? panel_layout(DType::float32) : panel_layout(e.dtype, e.span);
     bytes += w.parts() * bytes_of_panels(layout, w.rows() / w.parts(), w.cols());
   }
-  if (decodes || (w.role() == WeightRole::TypedVector && !is_plain)) {  // and their codes beside
+  if ((decodes && !is_block_format(e.dtype)) || (w.role() == WeightRole::TypedVector && !is_plain)) {  // and their codes beside
     QuantizedMatrix q;
     q.dtype = e.dtype, q.rows = w.rows(), q.cols = w.cols(), q.span = resolved(e.dtype, w.role() == WeightRole::Matrix ? e.span : ScaleSpan{Granularity::Tensor});
     const bool is_scaled = e.dtype != DType::float16 && e.dtype != DType::bfloat16;

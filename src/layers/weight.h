@@ -29,8 +29,9 @@ struct WeightInit {
   double size = 0;  // half width of Uniform, deviation of Normal
 };
 
-// How a matrix meets its input (engine D-34): Auto quantises inputs of the INT types, None decodes the weights to f32.
-enum class ActivationQuant : std::uint8_t { Auto, None };
+// How a matrix of an INT type meets its input (engine D-34): quantised with scales that lie as the weights' own, with one per row, or with one per
+// group of columns; None decodes the weights to f32 and leaves inputs as they are, as they are for all other types.
+enum class ActivationQuant : std::uint8_t { Auto, Row, Group, None };
 
 // What a weight is encoded to.
 struct Encoding {
@@ -70,6 +71,8 @@ class Weight {
   // The active version anew from the moved master (engine D-22), in place where nobody else holds it; the other versions are dropped.
   // NonFinite names the index; the version is then as before.
   Result<void> commit_update(ThreadPool& pool);
+  // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew (engine D-37).
+  void freeze_scales(bool frozen) { owner().keeps_scales_ = frozen; }
   // Fills the master by the rule, a function of (seed, site) alone.
   Result<void> initialise(const WeightInit& init, std::uint64_t seed, std::uint32_t site);
   // Encodes the master, unless a version like that is cached, and makes it the active one. InvalidArgument without a master.
@@ -138,9 +141,10 @@ class Weight {
     std::optional<QuantizedMatrix> codes;  // where neither panels nor plain values hold them
   };
   const Weight& owner() const { return tied_ != nullptr ? *tied_ : *this; }
-  Result<std::shared_ptr<Version>> encode(const Encoding& encoding) const;
+  Weight& owner() { return tied_ != nullptr ? *tied_ : *this; }
+  Result<std::shared_ptr<Version>> encode(const Encoding& encoding, const QuantizedMatrix* like = nullptr) const;
   Result<std::shared_ptr<Version>> version_of(const QuantizedMatrix& codes, const Encoding& encoding) const;
-  Result<void> refresh();
+  Result<void> refresh(const QuantizedMatrix* like = nullptr);
   bool refill(ThreadPool& pool);
   template <class T>
   Result<void> set_of(std::span<const T> values);
@@ -161,7 +165,7 @@ class Weight {
   const float* plain_ = nullptr;
   Weight* tied_ = nullptr;
   std::vector<Adapter> adapters_;
-  bool frozen_ = false;
+  bool frozen_ = false, keeps_scales_ = false;
 };
 
 // y += scale * B (A x) beside a matrix [out, in] (engine L-140): A [rank, in], B [out, rank].

@@ -225,6 +225,48 @@ TEST(Weight, D_22_a_new_master_invalidates_every_version) {
 }
 
 // dx comes from the decoded weights in f32, however the forward pass rounds its inputs.
+// A block format whose inputs stay as they are is multiplied by its decoded values; its blocks are no codes to be written.
+TEST(Weight, D_26_D_34_block_formats_without_quantised_inputs_are_floats) {
+  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
+    Weight packed = declared(20, 64), plain = declared(20, 64);
+    ASSERT_TRUE(packed.set(std::span<const float>(random_floats(20 * 64, 5))));
+    ASSERT_TRUE(plain.set(std::span<const float>(packed.master())));
+    ASSERT_TRUE(packed.morph({dtype, {}, ActivationQuant::Auto}));
+    ASSERT_TRUE(plain.morph({dtype, {}, ActivationQuant::None}));
+    EXPECT_EQ(values_of(plain), values_of(packed));
+    EXPECT_EQ(plain.matrix()->dtype(), DType::float32);
+    EXPECT_FALSE(plain.matrix()->layout().quantises_input());
+    EXPECT_EQ(plain.quantized().error().code, Code::Unsupported);
+    EXPECT_EQ(packed.quantized().error().code, Code::Unsupported);
+  }
+}
+
+// Frozen scales (engine D-37) are those of the active version, in every span; set() and morph() estimate anew.
+TEST(Weight, D_37_frozen_scales_outlive_updates) {
+  const auto pool = ThreadPool::create(1).value();
+  for (const Encoding encoding : {Encoding{DType::int8}, {DType::int8, {Granularity::Tensor}}, {DType::uint4}, {DType::int4, {Granularity::Group, 64}},
+                                  {DType::binary}, {DType::ternary}, {DType::fp4}, {DType::uint64}, {DType::int4, {}, ActivationQuant::None}}) {
+    SCOPED_TRACE(fmt::format("{} {}", name(encoding.dtype), static_cast<int>(encoding.span.granularity)));
+    Weight w = declared(6, 100);
+    ASSERT_TRUE(w.set(std::span<const float>(random_floats(600, 5))));
+    ASSERT_TRUE(w.morph(encoding));
+    const QuantizedMatrix before = w.quantized().value();
+    w.freeze_scales(true);
+    const Tensor master = w.master_for_update();
+    for (std::size_t i = 0; i < 600; ++i) master.as<float>()[i] *= i % 3 == 0 ? 1.75f : -0.5f;
+    ASSERT_TRUE(w.commit_update(*pool));
+    const QuantizedMatrix after = w.quantized().value();
+    EXPECT_EQ(after.scales, before.scales);
+    EXPECT_EQ(after.zero_points, before.zero_points);
+    EXPECT_NE(after.codes, before.codes);
+    EXPECT_EQ(after.codes, quantize_like(before, w.master()).value().codes);
+    w.freeze_scales(false);
+    ASSERT_TRUE(w.commit_update(*pool));
+    EXPECT_EQ(w.quantized().value().scales, quantize(encoding.dtype, w.master(), 6, 100, encoding.span).value().scales);
+    EXPECT_NE(w.quantized().value().scales, before.scales);
+  }
+}
+
 TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {
   const FpEnvironment environment;
   constexpr std::size_t kOut = 9, kIn = 37, kRows = 2;

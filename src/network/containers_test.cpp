@@ -423,12 +423,12 @@ TEST(Network, G_18_V_39_grafts) {
   }
   EXPECT_EQ(graft_networks(both, "sum").error().code, Code::InvalidConfig);
   // Settings that change numbers are carried over; where two networks differ in one, grafting is refused.
-  a.settings.quantized_inputs = Activations::int8, a.settings.seed = 5;
+  a.settings.quantized_inputs = Activations::int16, a.settings.seed = 5;
   EXPECT_EQ(graft_networks(both, "add").error().code, Code::InvalidConfig);
-  b.settings.quantized_inputs = Activations::int8;
+  b.settings.quantized_inputs = Activations::int16;
   for (const auto& grafted : {graft_networks(both, "add"), residual_graft(a)}) {
     ASSERT_TRUE(grafted);
-    EXPECT_EQ(grafted->settings.quantized_inputs, Activations::int8);
+    EXPECT_EQ(grafted->settings.quantized_inputs, Activations::int16);
     EXPECT_EQ(grafted->settings.seed, 5u);
   }
 }

@@ -58,7 +58,7 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
   return run_in<double>(c, exact, input, backward, 1, std::nullopt);
 }
 
-double parity_bound(const GoldenLayer& c, DType dtype) { return c.typed && info(dtype).compute == ComputeClass::Int ? 6e-2 : 2e-5; }
+double parity_bound(const GoldenLayer& c, DType dtype) { return c.typed && info(dtype).compute == ComputeClass::Int ? 2.5e-2 : 2e-5; }
 
 std::string_view name(Parity parity) {
   constexpr std::string_view kNames[] = {"bit-equal", "within", "beyond"};

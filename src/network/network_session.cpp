@@ -34,7 +34,7 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
   s->network_ = &network;
   s->options_ = options;
   LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
-  LOOM_TRY(s->kernels_, kernels_for(options.isa.value_or(best_isa())));
+  LOOM_TRY(s->kernels_, options.kernels != nullptr ? Result<const KernelTable*>(options.kernels) : kernels_for(options.isa.value_or(best_isa())));
   LOOM_TRY_VOID(s->adopt());
   return s;
 }

@@ -31,6 +31,7 @@ struct NetworkSessionOptions {
   TargetMap* targets = nullptr;
   bool carries_targets = false;         // backward carries gaps of targets, not gradients: observers see PassKind::Tween
   Device* device = nullptr;             // where tensors lie and ops run; null: this computer. Outlives the session
+  const KernelTable* kernels = nullptr; // in place of those of `isa`, for checks against kernels of one's own. Outlives the session
 };
 
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as `element`. Networks

@@ -24,7 +24,7 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit_dtype(visit, "dtype", c.encoding.dtype);
   visit.choice("scale_granularity", c.encoding.span.granularity, {"auto", "tensor", "row", "group"});
   visit("group_size", c.encoding.span.group_size, {32, 128});
-  visit.choice("activation_quant", c.encoding.activation_quant, {"auto", "none"});
+  visit.choice("activation_quant", c.encoding.activation_quant, {"auto", "row", "group", "none"});
   visit("init", c.init);
   visit("init_scale", c.init_scale);
   visit("scatter_to", c.scatter_to);

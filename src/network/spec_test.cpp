@@ -439,7 +439,43 @@ TEST(Session, a_call_that_would_take_too_much_is_refused) {
   EXPECT_TRUE((*session)->prepare(Shape::of({1, 1000})));
 }
 
-// D-33: inputs of matrices of integers with group scales are rounded to int8 where a network says so.
+// The four ways of each layer: "auto" is one of the others for every type, and none of them changes types that take inputs as they are.
+TEST(Spec, D_34_J_11_activation_quant_of_every_layer) {
+  const auto run = [](const std::string& type, const std::string& way, const std::string& more = "") {
+    const std::string layer = R"({"type":"dense","input_height":96,"output_height":32,"activation_quant":")" + way + R"(","dtype":")" + type + R"("})";
+    auto read = network_from_json(list_of(layer, R"("seed":3,"input_shape":[96],)" + more));
+    EXPECT_TRUE(read) << layer;
+    const auto again = network_from_json(dump_json(network_to_json(read->network)));
+    EXPECT_TRUE(again);
+    EXPECT_EQ(again->network.cell(0).layer->common.encoding.activation_quant, read->network.cell(0).layer->common.encoding.activation_quant);
+    std::vector<float> x(96);
+    const RandomStream stream{5, RandomDomain::Noise, 0, 1};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (i < 40 ? 2.0f : 0.3f) * (2 * stream.uniform(i) - 1);
+    const auto session = NetworkSession::create(read->network, {.threads = 1});
+    const auto y = (*session)->forward({x.data(), Shape::of({1, 96})});
+    EXPECT_TRUE(y);
+    return std::vector<float>(y->as<float>(), y->as<float>() + 32);
+  };
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const auto dtype = static_cast<DType>(t);
+    const std::string type(name(dtype));
+    const auto by_itself = run(type, "auto"), row = run(type, "row"), group = run(type, "group"), none = run(type, "none");
+    if (info(dtype).compute == ComputeClass::Int) {
+      const bool grouped = resolved(dtype, {}).granularity == Granularity::Group;
+      EXPECT_EQ(by_itself, grouped ? group : row) << type;
+      EXPECT_NE(row, group) << type;
+      EXPECT_NE(none, row) << type;
+      EXPECT_NE(none, group) << type;
+      EXPECT_EQ(run(type, "group", R"("quantized_inputs":"int16",)"), group) << type;
+      EXPECT_EQ(run(type, "row", R"("quantized_inputs":"int16",)"), row) << type;
+    } else {
+      EXPECT_EQ(by_itself, row) << type;
+      EXPECT_EQ(by_itself, group) << type;
+    }
+  }
+}
+
+// D-33: inputs of matrices of integers with group scales are rounded to int16 where a network says so, else to int8 as all others.
 TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
   const std::string layer = R"({"type":"dense","input_height":96,"output_height":32,"dtype":"int4"})";
   const auto run = [&](const std::string& more) {
@@ -454,12 +490,12 @@ TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
     return std::pair(std::vector<float>(y->as<float>(), y->as<float>() + 32), dump_json(network_to_json(read->network)));
   };
   const auto [plain, spec] = run("");
-  const auto [fine, same_spec] = run(R"("quantized_inputs":"int16",)");
-  const auto [coarse, other_spec] = run(R"("quantized_inputs":"int8",)");
-  EXPECT_EQ(plain, fine);
+  const auto [fine, fine_spec] = run(R"("quantized_inputs":"int16",)");
+  const auto [coarse, same_spec] = run(R"("quantized_inputs":"int8",)");
+  EXPECT_EQ(plain, coarse);
   EXPECT_EQ(spec, same_spec);
-  EXPECT_NE(plain, coarse);
-  EXPECT_NE(other_spec.find(R"("quantized_inputs":"int8")"), std::string::npos);
+  EXPECT_NE(plain, fine);
+  EXPECT_NE(fine_spec.find(R"("quantized_inputs":"int16")"), std::string::npos);
   // Against W x with the decoded weights: half a step of 127 and of 32512 parts of the largest input (at most 1), summed over |w|.
   auto read = network_from_json(list_of(layer, R"("seed":3,"input_shape":[96],)"));
   std::vector<float> w(32 * 96);

@@ -156,7 +156,7 @@ Json network_to_json(const Network& n) {
   if (s.init != "auto") out["init"] = s.init;
   if (s.init_scale != 0 && any_reads_init_scale(n)) out["init_scale"] = s.init_scale;
   if (s.activations == Element::f64) out["activations"] = "float64";
-  if (s.quantized_inputs == Activations::int8) out["quantized_inputs"] = "int8";
+  if (s.quantized_inputs == Activations::int16) out["quantized_inputs"] = "int16";
   if (s.input_shape) out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
   if (s.default_dtype != DType::float32) out["default_dtype"] = std::string(name(s.default_dtype));
   if (!s.metadata.is_null()) out["metadata"] = s.metadata;
@@ -290,7 +290,7 @@ Json spec_schema() {
                      {"init", {{"enum", {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"}}}},
                      {"init_scale", init_scale_schema()},
                      {"activations", {{"enum", {"float32", "f32", "float64", "f64"}}}},
-                     {"quantized_inputs", {{"enum", {"int8", "int16"}}, {"default", "int16"}}},
+                     {"quantized_inputs", {{"enum", {"int8", "int16"}}, {"default", "int8"}}},
                      {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
                      {"numerics_version", {{"const", kNumericsVersion}}},
                      {"strict", {{"type", "boolean"}, {"default", true}}},

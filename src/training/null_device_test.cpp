@@ -87,7 +87,7 @@ TEST(NullDevice, T_41_T_70_T_80_T_81_steps_in_parts_ask_for_no_value) {
   }
 }
 
-TEST(NullDevice, W_02_three_steps_by_targets_ask_for_no_value) {
+TEST(NullDevice, three_steps_by_targets_ask_for_no_value) {
   for (const Net& net : nets())
     for (const std::string mode : {"chain", "layerwise"})
       for (const bool undo : {false, true}) {

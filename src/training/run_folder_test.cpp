@@ -246,16 +246,21 @@ TEST(RunFolder, T_10_crossentropy_behind_a_softmax_is_told_by_any_of_its_names) 
   }
 }
 
-// Codes of four bits beside exact masters.
-TEST(RunFolder, G_69_a_run_in_int4_by_gradients_goes_on_with_the_same_bits) {
+// Codes of a few bits beside exact masters; the limits of masters and frozen scales are those of the beginning, whenever a run goes on.
+TEST(RunFolder, G_69_D_36_D_37_a_run_in_a_few_bits_by_gradients_goes_on_with_the_same_bits) {
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
-  for (const char* dtype : {"int4", "ternary"}) {
+  Digest before{};
+  for (const auto& [dtype, scale, name] : {std::array<const char*, 3>{"int4", "dynamic", "a"}, {"int4", "frozen", "b"}, {"ternary", "dynamic", "c"},
+                                           {"binary", "dynamic", "d"}, {"binary", "frozen", "e"}}) {
     Json json = small_config();
-    json["dtype"] = dtype;
+    json["dtype"] = dtype, json["qat_scale"] = scale;
+    json["optimizer"]["learning_rate"] = 0.05;  // masters reach their limits
     json["checkpoint"] = {{"every_steps", 3}};
     const TrainResult whole = run_all(json, folder);
-    const RunOptions options{.out = folder.file(dtype), .start = kResume};
+    EXPECT_NE(whole.hash, before);
+    before = whole.hash;
+    const RunOptions options{.out = folder.file(name), .start = kResume};
     for (const std::uint64_t cut : {5u, 20u, 44u}) {
       const auto crashed = open_run(json, folder, options)->run([&](const TrainProgress& p) -> Result<Continue> {
         if (p.event == TrainEvent::BatchEnd && p.step == cut) return fail(Code::Cancelled, "power cut");
@@ -264,7 +269,7 @@ TEST(RunFolder, G_69_a_run_in_int4_by_gradients_goes_on_with_the_same_bits) {
       ASSERT_FALSE(crashed);
     }
     EXPECT_EQ(run_all(json, folder, options).hash, whole.hash) << dtype;
-    const auto saved = load_network(folder.file(std::string(dtype) + "/model.entity"));
+    const auto saved = load_network(folder.file(std::string(name) + "/model.entity"));
     ASSERT_TRUE(saved) << saved.error().message;
     EXPECT_EQ(weight_hash(saved->network), whole.hash);
   }

@@ -125,7 +125,7 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   ConfigReader read(&json, "");
   const Json* network = read.member("network");
   const Json* data = read.member("data");
-  std::string dtype, mixed = "none";
+  std::string dtype, mixed = "none", qat_scale = "dynamic";
   read("seed", c.seed);
   read("epochs", c.epochs, 1, 1'000'000);
   read("batch_size", c.batch_size, 1, 1 << 24);
@@ -140,6 +140,8 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   read("clip_norm", c.trainer.clip_norm);
   read("clip_value", c.trainer.clip_value);
   read("max_skipped", c.trainer.max_skipped, 1, 1'000'000);
+  const Json* clamp = read.member("clamp_master", "auto");
+  read("qat_scale", qat_scale);
   read("dtype", dtype);
   read("mixed", mixed);
   read("keep_dna", c.keep_dna);
@@ -165,6 +167,12 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
   constexpr std::array<std::string_view, 4> kMixed = {"none", "bf16|bfloat16", "f16|float16", "fp8"};
   LOOM_TRY(const std::size_t rounding, find_name("mixed", mixed, kMixed));
   c.trainer.session.mixed = static_cast<Mixed>(rounding);
+  constexpr std::array<std::string_view, 2> kScales = {"dynamic", "frozen"};
+  LOOM_TRY(const std::size_t scales, find_name("qat_scale", qat_scale, kScales));
+  c.trainer.frozen_scales = scales == 1;
+  if (clamp != nullptr) {
+    LOOM_TRY(c.trainer.clamp_master, master_clamp_from_json(*clamp));
+  }
   LOOM_TRY(c.trainer.loss, read_loss(loss));
   LOOM_TRY_VOID(read_optimizer(optimizer, c.trainer));
   LOOM_TRY_VOID(read_schedule(schedule, c));

@@ -107,7 +107,7 @@ Result<void> Trainer::create_tween() {
       config_.clip_value != 0 || config_.session.mixed != Mixed::none || config_.session.checkpoint_every != 0)
     return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, workers, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
   TweenConfig config = *config_.tween;
-  config.optimizer = config_.optimizer;
+  config.optimizer = config_.optimizer, config.clamp_master = config_.clamp_master;
   NetworkSessionOptions options = config_.session;
   options.input_gradient = false, options.batches = true;
   LOOM_TRY(tween_, TweenSession::create(*network_, config, options));
@@ -172,6 +172,8 @@ Result<void> Trainer::collect_parameters() {
       }
       parameters.push_back({path, w.elements(), network_->settings.activations, w.shape().rank() == 1, scale});
       weights_.push_back(&w);
+      limits_.push_back(master_limit(config_.clamp_master, w));
+      w.freeze_scales(config_.frozen_scales);
     });
   }
   if (error) return tl::make_unexpected(*std::move(error));
@@ -427,6 +429,12 @@ Result<void> Trainer::commit() {
   return {};
 }
 
+// After an update, before commit().
+void Trainer::clamp_masters(ConstTensor failed) {
+  for (std::size_t p = 0; p < weights_.size(); ++p)
+    if (limits_[p].value_or(0) > 0) clamp(update_exec(), *limits_[p], masters_[p], failed);
+}
+
 double Trainer::learning_rate() const { return schedule_.rate(config_.schedule_by_epoch ? epoch_ : state_.steps); }
 
 Result<StepReport> Trainer::step(const Samples& given) {
@@ -484,7 +492,9 @@ Result<void> Trainer::record_update(double learning_rate) {
     check_finite(now, {clip_.data, 1, 1, clip_.element}, worker.failed);
   }
   if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
-  return optimizer_.record(now, masters_, const_gradients_, learning_rate, worker.figures, worker.failed);
+  LOOM_TRY_VOID(optimizer_.record(now, masters_, const_gradients_, learning_rate, worker.figures, worker.failed));
+  clamp_masters(worker.failed);
+  return {};
 }
 
 Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
@@ -513,6 +523,7 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
     LOOM_TRY_VOID(commit());
     return gradients(batch);
   });
+  clamp_masters({});
   LOOM_TRY_VOID(commit());  // after an error the masters are back where they were
   if (!outcome && outcome.error().code == Code::NonFinite) {
     report.loss = std::numeric_limits<double>::quiet_NaN();
@@ -616,6 +627,7 @@ Result<void> Trainer::restore(const TrainerState& state) {
   LOOM_TRY_VOID(schedule_.restore(state.plateau));
   if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale)) return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
   if (tween_) LOOM_TRY_VOID(tween_->restored());
+  for (const std::optional<double>& limit : limits_) LOOM_TRY_VOID(check_master_limit(limit));
   state_ = state;
   optimizer().set_steps(state.optimizer_steps);
   return {};
@@ -625,8 +637,10 @@ std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
   if (tween_)
     for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values});
-  for (std::size_t p = 0; p < weights_.size() && !tween_; ++p)
+  for (std::size_t p = 0; p < weights_.size() && !tween_; ++p) {
+    if (limits_[p]) out.push_back({optimizer_.parameters()[p].path + ".limit", {&*limits_[p], 1, 1, Element::f64}});
     for (const OptimizerSlot& slot : optimizer_.slots(p)) out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
+  }
   return out;
 }
 

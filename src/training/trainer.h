@@ -29,6 +29,8 @@ struct TrainerConfig {
   std::size_t tbptt_steps = 0;               // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
   std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
   std::size_t workers = 1;                   // whatever the number of workers: sessions side by side, each with its share of the threads
+  MasterClamp clamp_master;                  // of binary and ternary masters (D-36)
+  bool frozen_scales = false;                // codes keep the scales that training began with (D-37)
   std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
   NetworkSessionOptions session;             // `backward` and `input_gradient` are set here
 };
@@ -163,6 +165,7 @@ class Trainer {
   Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
   Result<void> commit();
+  void clamp_masters(ConstTensor failed);
   Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
   Result<void> create_tween();
   Result<StepReport> tween_step(const Samples& batch, StepReport report);
@@ -186,6 +189,7 @@ class Trainer {
   std::vector<Memory> shard_gradients_;       // of all weights, one behind the other
   Tensor clip_;                               // figures of clip_norm
   std::vector<Weight*> weights_;              // by parameter
+  mutable std::vector<std::optional<double>> limits_;  // of their masters' entries; slots() hands them out
   std::vector<Weight*> statistics_;           // what forwards measure
   std::vector<std::vector<double>> kept_statistics_;   // as they were before the step,
   std::vector<std::vector<std::byte>> kept_states_;    // and what sessions carried

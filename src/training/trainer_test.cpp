@@ -352,6 +352,116 @@ TEST(Metrics, T_50_r2_of_several_outputs_takes_each_about_its_own_mean) {
   EXPECT_EQ(metrics.r2(), 0);
 }
 
+// A dense layer of one type with targets far away: every step pulls its master on.
+struct Pulled {
+  explicit Pulled(const std::string& dtype, TrainerConfig config)
+      : learner({{"seed", 4}, {"layers", {dense(40, 3)}}, {"default_dtype", dtype}}, Shape::of({5, 40}), std::move(config)) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 9) / 9 - 0.3f;
+  }
+  Weight& weight() { return *find_weight(*learner.network.cell(0).layer, "weight"); }
+  void step(int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto report = learner.trainer->step({{x.data(), Shape::of({5, 40})}, {}, {t.data(), Shape::of({5, 3})}});
+      ASSERT_TRUE(report) << report.error().message;
+      ASSERT_FALSE(report->skipped) << report->why;
+    }
+  }
+  float largest() {
+    float most = 0;
+    for (const float v : weight().master()) most = std::max(most, std::fabs(v));
+    return most;
+  }
+  Learner learner;
+  std::vector<float> x = std::vector<float>(5 * 40), t = std::vector<float>(5 * 3, 30.0f);
+};
+
+TEST(Trainer, D_36_masters_of_binary_and_ternary_matrices_stay_within_their_limits) {
+  using Rule = MasterClamp::Rule;
+  for (const std::string mode : {"", "chain", "layerwise", "dtp"})
+    for (const std::string dtype : {"binary", "ternary", "int8", "float32"}) {
+      SCOPED_TRACE(mode + " " + dtype);
+      TrainerConfig config;
+      config.schedule.learning_rate = 0.2;
+      if (!mode.empty()) config.tween.emplace().mode = mode;
+      const auto reached = [&](MasterClamp clamp) {
+        config.clamp_master = clamp;
+        Pulled pulled(dtype, config);
+        const float m0 = pulled.largest();
+        pulled.step(20);
+        return pulled.largest() / m0;
+      };
+      const bool is_clamped = dtype == "binary" || dtype == "ternary";
+      const float wide = reached({Rule::None});
+      EXPECT_GT(wide, 1.6f);
+      EXPECT_FLOAT_EQ(reached({}), is_clamped ? 1.5f : wide);
+      EXPECT_EQ(reached({Rule::Limit, 1e-3}) < 0.1f, is_clamped);
+    }
+}
+
+// By L-BFGS too; a master of zeros has no size to be held to; what a checkpoint says of a limit is checked.
+TEST(Trainer, D_36_limits_of_lbfgs_of_zeros_and_of_checkpoints) {
+  TrainerConfig config;
+  config.lbfgs_history = 3;
+  Pulled pulled("binary", config);
+  const float m0 = pulled.largest();
+  pulled.step(5);
+  EXPECT_LE(pulled.largest(), 1.5f * m0);
+  config.lbfgs_history.reset(), config.schedule.learning_rate = 0.2;
+  Network zeros = network_of({{"seed", 4}, {"layers", {dense(40, 3)}}, {"default_dtype", "ternary"}});
+  ASSERT_TRUE(find_weight(*zeros.cell(0).layer, "weight")->set(std::span<const float>(std::vector<float>(120))));
+  ASSERT_TRUE(zeros.prepare(Shape::of({5, 40})));
+  const auto trainer = Trainer::create(zeros, on_one_thread(config));
+  ASSERT_TRUE(trainer) << trainer.error().message;
+  ASSERT_TRUE((*trainer)->step({{pulled.x.data(), Shape::of({5, 40})}, {}, {pulled.t.data(), Shape::of({5, 3})}}));
+  EXPECT_NE(find_weight(*zeros.cell(0).layer, "weight")->master()[0], 0);
+  const std::vector<Trainer::Slot> slots = (*trainer)->slots();
+  ASSERT_EQ(slots.size(), 1u);
+  EXPECT_EQ(slots[0].name, "layers.0.weight.limit");
+  *slots[0].values.as<double>() = -1;
+  EXPECT_EQ((*trainer)->restore((*trainer)->state()).error().code, Code::CorruptData);
+}
+
+TEST(Trainer, D_37_scales_follow_the_masters_or_stay_as_they_were) {
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const std::string dtype(name(static_cast<DType>(t)));
+    SCOPED_TRACE(dtype);
+    TrainerConfig config;
+    config.schedule.learning_rate = 0.2;
+    const auto scales_after = [&](bool frozen, int steps) {
+      config.frozen_scales = frozen;
+      if (dtype == "float64") return std::vector<double>();
+      Pulled pulled(dtype, config);
+      pulled.step(steps);
+      const QuantizedMatrix q = pulled.weight().quantized().value();
+      if (frozen) {  // the codes are those of the moved master all the same
+        EXPECT_EQ(dequantize(q), dequantize(quantize_like(q, pulled.weight().master()).value()));
+      }
+      return q.scales;
+    };
+    const std::vector<double> start = scales_after(false, 0);
+    EXPECT_EQ(scales_after(true, 20), start);
+    EXPECT_EQ(scales_after(false, 20) == start, start.empty());
+  }
+}
+
+TEST(Trainer, D_36_D_37_settings_that_are_none_are_refused) {
+  const auto refused = [](const char* key, const Json& value) {
+    Json config = small_config();
+    config[key] = value;
+    const auto read = read_train_config(config, "");
+    ASSERT_FALSE(read) << key << " " << dump_json(value);
+    EXPECT_NE(read.error().message.find(key), std::string::npos) << read.error().message;
+  };
+  for (const Json& value : {Json("always"), Json(0), Json(-1.5), Json(true)}) refused("clamp_master", value);
+  refused("qat_scale", "cold");
+  Json config = small_config();
+  config["clamp_master"] = 0.25, config["qat_scale"] = "frozen";
+  const auto read = read_train_config(config, "");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->trainer.clamp_master.limit, 0.25);
+  EXPECT_TRUE(read->trainer.frozen_scales);
+}
+
 TEST(Metrics, T_10_T_50_rows_of_the_ignored_class_are_no_part_of_accuracy) {
   Metrics metrics;
   metrics.ignore(1);

@@ -161,6 +161,8 @@ void draft_training(Drafting& d, bool tween) {
     }
     if (recomputes(d)) d.trial.variants.push_back(Json{{"config", {{"checkpoint_every", draw.between(1, 2)}}}});
   }
+  if (draw.percent(15)) config["clamp_master"] = draw.percent(50) ? Json("none") : Json(0.05);
+  if (draw.percent(15)) config["qat_scale"] = "frozen";
   config["loss"] = std::move(loss);
   o["config"] = std::move(config);
 }

@@ -39,7 +39,7 @@ void add_common(Site& site, Json& spec) {
   if (draw.percent(10)) spec["scale_granularity"] = std::string(draw.name({"tensor", "row", "group"}));
   const Json* span = find(spec, "scale_granularity");
   if (draw.percent(10) && (span == nullptr || *span == "group")) spec["group_size"] = draw.pick({32, 64, 128});
-  if (draw.percent(10)) spec["activation_quant"] = "none";
+  if (draw.percent(15)) spec["activation_quant"] = std::string(draw.name({"none", "row", "group"}));
   if (draw.percent(4)) spec["trainable"] = false;
   if (draw.percent(6)) spec["learning_rate_scale"] = draw.pick({0.0, 0.5, 2.0});
   if (draw.percent(8)) spec["init"] = std::string(draw.name({"he", "xavier", "normal", "uniform", "identity"}));

@@ -113,8 +113,7 @@ Result<void> TweenSession::collect() {
       *memory = std::move(*made);
     }
     velocities_.push_back({path, {dtp_ ? nullptr : state.memory.data(), 1, w.elements(), element}});
-    if (w.role() != WeightRole::Matrix || (w.dtype() != DType::binary && w.dtype() != DType::ternary)) return;
-    for (const float v : w.master()) state.limit = std::max(state.limit, 1.5 * std::fabs(static_cast<double>(v)));
+    state.limit = master_limit(config_.clamp_master, w);
   });
   if (error) return tl::make_unexpected(*std::move(error));
   for (std::size_t i = 0; i < network_->num_cells(); ++i) {
@@ -318,7 +317,7 @@ Result<void> TweenSession::optimise() {
   LOOM_TRY_VOID(optimizer_->step(exec, masters, gradients, rate_));
   for (const WeightState& state : weights_) {
     if (state.weight == nullptr || masters[state.velocity].data == nullptr) continue;
-    if (state.limit > 0) clamp(exec, state.limit, masters[state.velocity]);
+    if (state.limit.value_or(0) > 0) clamp(exec, *state.limit, masters[state.velocity]);
     if (!all_finite(exec, masters[state.velocity]))
       return fail(Code::NonFinite, "tween: {}: the update is not finite", velocities_[state.velocity].path);
   }
@@ -376,7 +375,7 @@ std::vector<TweenVelocity> TweenSession::state() {
   for (const TweenVelocity& v : velocities_)
     if (v.values.data != nullptr) out.push_back({v.path + ".velocity", v.values});
   for (WeightState& state : weights_)
-    if (state.limit > 0) out.push_back({velocities_[state.velocity].path + ".limit", {&state.limit, 1, 1, Element::f64}});
+    if (state.limit) out.push_back({velocities_[state.velocity].path + ".limit", {&*state.limit, 1, 1, Element::f64}});
   if (!dtp_) return out;
   for (std::size_t p = 0; p < optimizer_->parameters().size(); ++p)
     for (const OptimizerSlot& slot : optimizer_->slots(p)) out.push_back({fmt::format("{}.{}", optimizer_->parameters()[p].path, slot.name), slot.values});
@@ -386,8 +385,7 @@ std::vector<TweenVelocity> TweenSession::state() {
 
 Result<void> TweenSession::restored() {
   const FpEnvironment environment;
-  for (const WeightState& state : weights_)
-    if (!(state.limit >= 0 && std::isfinite(state.limit))) return fail(Code::CorruptData, "tween: a limit of {}", state.limit);
+  for (const WeightState& state : weights_) LOOM_TRY_VOID(check_master_limit(state.limit));
   if (!dtp_) return {};
   Result<void> done;
   feedback_->visit_weights([&](const std::string& path, Weight& w) {

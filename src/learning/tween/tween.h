@@ -19,6 +19,7 @@
 #include "backend/plan_scratch.h"
 #include "core/json.h"
 #include "learning/loss.h"
+#include "learning/master_clamp.h"
 #include "learning/optimizer.h"
 #include "layers/tween.h"
 #include "network/network_session.h"
@@ -47,6 +48,7 @@ struct TweenConfig {
   std::size_t feedback_steps = 1;
   double feedback_noise = 1, feedback_learning_rate = 1, output_step = 0.5;
   OptimizerConfig optimizer;            // of both phases; its rate is the step's
+  MasterClamp clamp_master;             // of every mode
 
   static void fields(auto& self, auto&& visit) {
     visit("use_chain_rule", self.use_chain_rule), visit("gradient_scale", self.gradient_scale);
@@ -149,7 +151,7 @@ class TweenSession {
   struct WeightState {
     Weight* weight = nullptr;
     std::size_t velocity = 0;
-    double limit = 0;        // of the master's entries (engine D-36); 0: none
+    std::optional<double> limit;  // of the master's entries (learning/master_clamp.h)
     double factor = 1;       // dtp: the kind's
     std::size_t kept_at = 0; // dtp: bytes
     Memory memory, pending;  // velocity; what the uses of a shared weight have given so far

@@ -179,7 +179,7 @@ void TweenSession::move_weights() {
   const Exec exec = work(arena_);
   for (const WeightState& state : weights_)
     if (state.touched)
-      add_velocity(exec, state.rate, state.figures, failed_, velocities_[state.velocity].values, state.limit, state.weight->master_for_update());
+      add_velocity(exec, state.rate, state.figures, failed_, velocities_[state.velocity].values, state.limit.value_or(0), state.weight->master_for_update());
 }
 
 Result<void> TweenSession::read_loss() {

@@ -107,8 +107,10 @@ void close_gap(const Exec& exec, const void* sums, double threshold, bool divide
   });
 }
 
-void clamp(const Exec& exec, double limit, Tensor d) {
-  each_gap_piece(exec, d, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).clamp(static_cast<T>(limit), n, d.as<T>() + at); });
+void clamp(const Exec& exec, double limit, Tensor d, ConstTensor failed) {
+  each_gap_piece(exec, d, [&]<class T>(std::size_t at, std::size_t n) {
+    kernels<T>(exec).clamp(static_cast<T>(limit), failed.as<float>(), n, d.as<T>() + at);
+  });
 }
 
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out) {

@@ -25,8 +25,8 @@ void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums);
 // Row by row: d[i] = (divide ? d[i] / sums[i] : d[i]) - base[i]; 0 where sums[i] <= threshold. `base` has no data (none is subtracted), or the shape
 // of d.
 void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d);
-// d = d brought into [-limit, limit].
-void clamp(const Exec& exec, double limit, Tensor d);
+// d = d brought into [-limit, limit], but as it was where `failed` [1] of f32, if it has data, is not 0.
+void clamp(const Exec& exec, double limit, Tensor d, ConstTensor failed = {});
 
 // Distributions p with gaps e: out = projected(p + e) - p, where the target p + e is cut at 0 and scaled to the sum of p, run by run (an empty one
 // stays p). out may be e. A gap of 0 stays 0.
@@ -78,7 +78,7 @@ struct GapKernels {
   void (*with_sign)(const T* x, const T* e, std::size_t n, T* out);
   void (*sizes)(const T* w, std::size_t stride, std::size_t rows, std::size_t n, T* sums);  // n columns
   void (*close)(const T* sums, T threshold, bool divide, const T* base, std::size_t n, T* d);
-  void (*clamp)(T limit, std::size_t n, T* d);
+  void (*clamp)(T limit, const float* failed, std::size_t n, T* d);
   void (*simplex)(const T* p, const T* e, std::size_t n, T* out);
   void (*norm)(const NormGapTask<T>& task);
   T (*cosine)(const T* e, const T* b, const T* y, std::size_t n);  // of e and b - y

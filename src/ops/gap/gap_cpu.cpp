@@ -90,7 +90,8 @@ void close_row(const T* sums, T threshold, bool divide, const T* base, std::size
 }
 
 template <class T>
-void clamp_row(T limit, std::size_t n, T* d) {
+void clamp_row(T limit, const float* failed, std::size_t n, T* d) {
+  if (failed != nullptr && *failed != 0) return;
   const Lanes<T> low = splat(-limit), high = splat(limit);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> v = lanes.load(d + i);

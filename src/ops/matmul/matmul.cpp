@@ -7,48 +7,63 @@
 namespace loom {
 namespace {
 
-// Row panels read x in one form, byte panels and narrower block panels in one for each group size.
-constexpr std::size_t kForms = 7;
-std::size_t form_index(const PanelLayout& layout) {
-  if (traits(layout.kind).sums_rows()) return 0;
-  const std::size_t group = layout.group_blocks() == 1 ? 0 : layout.group_blocks() == 2 ? 1 : 2;
-  return 1 + 2 * group + (traits(layout.kind).code_bits == 8 ? 1 : 0);
-}
+// What x can be quantised to: codes for each span of scales and of weights, digits and words for groups of 32, 64 and 128 columns.
+constexpr std::size_t kForms = 12;
 
-QuantizedRows quantize(const Exec& exec, ConstTensor x, const PanelLayout& layout, float floor) {
+QuantizedRows form_of(const Exec& exec, const PanelLayout& layout, float floor) {
   QuantizedRows q;
-  q.blocks = ceil_div(x.cols, kBlockCols);
-  if (traits(layout.kind).sums_rows()) {
-    q.scale_cols = 0, q.floor = floor;
-  } else {
-    q.scale_cols = layout.group_blocks() * kBlockCols;
-    if (exec.activations == Activations::int16) q.form = traits(layout.kind).code_bits == 8 ? InputForm::Words : InputForm::Digits;
+  const bool sums_rows = traits(layout.kind).sums_rows();
+  if (layout.input_scales() == PanelScales::ByRow) {
+    q.scale_cols = 0, q.floor = floor, q.splits_scale = !sums_rows;
+    return q;
   }
-  q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
-  for_rows(exec, x.rows, x.cols, [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
+  q.scale_cols = layout.group_blocks() * kBlockCols;
+  if (!sums_rows && layout.own_input_scales == PanelScales::None && exec.activations == Activations::int16)
+    q.form = traits(layout.kind).code_bits == 8 ? InputForm::Words : InputForm::Digits;
   return q;
 }
+
+// x in every form that the weights of a call ask for, each once.
+struct QuantizedInputs {
+  QuantizedRows forms[kForms];
+  std::size_t count = 0;
+
+  QuantizedRows* find(const QuantizedRows& like) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (forms[i].form == like.form && forms[i].scale_cols == like.scale_cols && forms[i].splits_scale == like.splits_scale) return &forms[i];
+    return nullptr;
+  }
+  void add(const Exec& exec, ConstTensor x, QuantizedRows q) {
+    LOOM_ASSERT(count < kForms);
+    q.blocks = ceil_div(x.cols, kBlockCols);
+    q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
+    if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
+    for_rows(exec, x.rows, x.cols, [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
+    forms[count++] = q;
+  }
+};
 
 }  // namespace
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);
-  QuantizedRows inputs[kForms];
+  QuantizedInputs inputs;
   std::size_t panels = 0, bytes = 0;
   for (const MatmulJob& job : jobs) {
     LOOM_ASSERT(job.weight->cols() == x.cols && job.y.cols == job.weight->rows() && job.y.rows == x.rows);
     panels += job.weight->panels();
     bytes += job.weight->panels() * job.weight->panel_bytes();
     if (!job.weight->layout().quantises_input()) continue;
-    QuantizedRows& q = inputs[form_index(job.weight->layout())];
-    if (q.data == nullptr) q = quantize(exec, x, job.weight->layout(), job.input_floor);
+    const QuantizedRows form = form_of(exec, job.weight->layout(), job.input_floor);
+    if (inputs.find(form) == nullptr) inputs.add(exec, x, form);
   }
   const auto run_panels = [&](std::size_t begin, std::size_t end) {
     for (const MatmulJob& job : jobs) {
       const std::size_t n = job.weight->panels();
       if (begin < n && begin < end) {
         const PanelKind kind = job.weight->layout().kind;
-        const MatmulTask task{job.weight, x.as(), x.rows, x.cols, &inputs[form_index(job.weight->layout())], job.y.as(), job.bias};
+        const QuantizedRows* const quantized = inputs.find(form_of(exec, job.weight->layout(), job.input_floor));
+        const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
         exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, begin, end < n ? end : n);
       }
       begin = begin > n ? begin - n : 0;

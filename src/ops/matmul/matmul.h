@@ -3,10 +3,12 @@
 //
 // Order of sums over i: float weights by chain64 (fp8: the total times the row's scale; fp4: each group of 32, 64 or 128 is a chain,
 // times its scale), in f64 for float64 and the wide integers. Other quantised weights (engine D-26, D-33): x is quantised first, to
-// int16 or int8 (Exec::activations) per 32 columns for block panels, or per 64 or 128 where their scales are, per row to int8 for row
+// int8 or int16 (Exec::activations) per 32 columns for block panels, or per 64 or 128 where their scales are, per row to int8 for row
 // panels; integer sums are exact; block panels then add f32(I) * (scale * sx), and min * (sx * f32(sum q)) where the format has minima,
-// sub-blocks ascending, into one accumulator; row panels multiply the exact sum of the row by (scale * sx) once. The total is snapped,
-// the bias added, the result snapped.
+// sub-blocks ascending, into one accumulator; row panels multiply the exact sum of the row by (scale * sx) once. Where a weight asks for the
+// other kind of input scales (PanelLayout::own_input_scales, always int8), block panels meet one sx per row, which multiplies the total in place of
+// the terms, and row panels one per 32 columns, whose sums are added as those of block panels. The total is snapped, the bias added, the
+// result snapped.
 // Outputs are divided among threads; nothing else is.
 
 #include <span>
@@ -37,6 +39,8 @@ struct QuantizedRows {
   std::size_t blocks = 0;
   InputForm form = InputForm::Codes;
   std::size_t scale_cols = kBlockCols; // columns that share a scale; 0: the whole row
+  bool splits_scale = false;           // a row's scale lies in row_scales and multiplies the total; those of its blocks are 1
+  float* row_scales = nullptr;
   float floor = 0;                     // a row's largest size counts as at least this
 
   QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }

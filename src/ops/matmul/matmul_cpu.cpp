@@ -299,6 +299,12 @@ LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32
 // Keeps the compiler from holding the inputs that two slices share: it would spill them all, and a store costs more than a load.
 LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
 
+// The sums of a panel of blocks, times the scale of the row of x where it has one of its own.
+LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t row, const F32x16& total) {
+  const float* scales = task.quantized->row_scales;
+  store_row(task, p, row, scales != nullptr ? total * splat(scales[row]) : total);
+}
+
 // One row of x: a panel goes by once, and its lines are asked for ahead.
 template <class Format, bool Wide>
 void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
@@ -317,7 +323,7 @@ void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
         total.r[slice] = add_block<Format>(total.r[slice], dot, x[b].sum, offset, f, x[b], s);
       }
   }
-  store_row(task, p, row, total);
+  store_blocks(task, p, row, total);
 }
 
 constexpr std::size_t kBlockRows = 16;   // rows of x that share one unpacking of the codes
@@ -340,7 +346,7 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
   for (std::size_t t = 0; t < rows; ++t) {
     F32x16 sum;
     for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
-    store_row(task, p, row + t, sum);
+    store_blocks(task, p, row + t, sum);
   }
 }
 
@@ -369,7 +375,7 @@ void group_row(const MatmulTask& task, std::size_t p, std::size_t row) {
       total.r[slice] = add_block<Format>(total.r[slice], dots[slice], sum, layout.code_offset, Factors<Format>(block, 0, slice), x[b], 0);
     block += Format::kFactors;
   }
-  store_row(task, p, row, total);
+  store_blocks(task, p, row, total);
 }
 
 template <class Format, bool Wide>
@@ -399,7 +405,7 @@ void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
   for (std::size_t t = 0; t < rows; ++t) {
     F32x16 sum;
     for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
-    store_row(task, p, row + t, sum);
+    store_blocks(task, p, row + t, sum);
   }
 }
 
@@ -453,7 +459,7 @@ void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
     code_panels<8>(task, first, last);
 }
 
-// ---- row panels: one exact integer sum per output ----
+// ---- row panels: one exact integer sum per output, or per 32 columns where inputs have scales by group ----
 
 // I = step * sum(code q) - zero * sum(q); y = f32(I) * (scale * sx). Binary codes stand for 2 code - 1.
 template <int Bits>
@@ -475,25 +481,32 @@ struct RowFormat {
   }
 };
 
+// Blocks of x that share a scale.
+LOOM_INLINE std::size_t shared_blocks(const QuantizedRows& x) { return x.scale_cols == 0 ? x.blocks : x.scale_cols / kBlockCols; }
+
 template <int Bits>
 void row_once(const MatmulTask& task, std::size_t p, std::size_t row) {
   using Format = RowFormat<Bits>;
   const QuantizedBlock* x = task.quantized->row(row);
   const std::byte* block = task.weight->panel(p);
-  native::I32 dots[kRegisters] = {};
-  std::int32_t sum = 0;
-  for (std::size_t b = 0; b < task.quantized->blocks; ++b, block += Format::kBytes) {
-    for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+  const std::size_t blocks = task.quantized->blocks, shared = shared_blocks(*task.quantized);
+  F32x16 total = zero();
+  for (std::size_t b = 0; b < blocks;) {
+    native::I32 dots[kRegisters] = {};
+    std::int32_t sum = 0;
+    const float sx = x[b].scale;
+    for (const std::size_t end = b + shared < blocks ? b + shared : blocks; b < end; ++b, block += Format::kBytes) {
+      for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
 #pragma GCC unroll 16
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-      dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);
-      reload();
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);
+        reload();
+      }
+      sum += x[b].sum;
     }
-    sum += x[b].sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      total.r[slice] = total.r[slice] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice], sum, sx);
   }
-  F32x16 total;
-  for (std::size_t slice = 0; slice < kRegisters; ++slice)
-    total.r[slice] = Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice], sum, x->scale);
   store_row(task, p, row, total);
 }
 
@@ -502,21 +515,29 @@ void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_
   using Format = RowFormat<Bits>;
   const QuantizedRows& x = *task.quantized;
   const std::byte* block = task.weight->panel(p);
-  native::I32 dots[kRegisters][kBlockRows] = {};
-  std::int32_t sums[kBlockRows] = {};
-  for (std::size_t b = 0; b < x.blocks; ++b, block += Format::kBytes) {
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-      const typename Format::Slice codes(block + slice * kRegisterBytes);
-      const QuantizedBlock* q = x.row(row) + b;
-      for (std::size_t t = 0; t < rows; ++t, q += x.blocks) dots[slice][t] += Format::dot(codes, *q);
+  const std::size_t shared = shared_blocks(x);
+  native::F32 total[kRegisters][kBlockRows] = {};
+  for (std::size_t b = 0; b < x.blocks;) {
+    native::I32 dots[kRegisters][kBlockRows] = {};
+    std::int32_t sums[kBlockRows] = {};
+    const std::size_t first = b;
+    for (const std::size_t end = b + shared < x.blocks ? b + shared : x.blocks; b < end; ++b, block += Format::kBytes) {
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        const typename Format::Slice codes(block + slice * kRegisterBytes);
+        const QuantizedBlock* q = x.row(row) + b;
+        for (std::size_t t = 0; t < rows; ++t, q += x.blocks) dots[slice][t] += Format::dot(codes, *q);
+      }
+      for (std::size_t t = 0; t < rows; ++t) sums[t] += x.row(row + t)[b].sum;
     }
-    for (std::size_t t = 0; t < rows; ++t) sums[t] += x.row(row + t)[b].sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      for (std::size_t t = 0; t < rows; ++t)
+        total[slice][t] = total[slice][t] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice][t], sums[t],
+                                                           x.row(row + t)[first].scale);
   }
   for (std::size_t t = 0; t < rows; ++t) {
-    F32x16 total;
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      total.r[slice] = Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice][t], sums[t], x.row(row + t)->scale);
-    store_row(task, p, row + t, total);
+    F32x16 sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
+    store_row(task, p, row + t, sum);
   }
 }
 
@@ -602,6 +623,7 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
   QuantizedBlock* block = out.row(row);
   for (std::size_t c = 0; c < cols; c += kBlockCols, ++block) {
     if (c % span == 0) set_scale(x + c, cols - c < span ? cols - c : span);
+    if (c == 0 && out.splits_scale) out.row_scales[row] = scale, scale = 1;
     alignas(64) float padded[kBlockCols] = {};
     const float* from = x + c;
     if (cols - c < kBlockCols) {

@@ -1,7 +1,6 @@
 #include "ops/matmul/matmul.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -10,9 +9,9 @@
 
 #include "core/fp_environment.h"
 #include "core/philox.h"
-#include "dtypes/float16.h"
-#include "dtypes/small_float.h"
 #include "ops/all.h"
+#include "support/divided.h"
+#include "support/plain_product.h"
 
 namespace loom::matmul_test {
 namespace {
@@ -115,88 +114,22 @@ TEST(Matmul, IsCloseToTheProductOfTheDecodedWeights) {
   }
 }
 
-// ---- the meaning of every type in plain loops over its codes, scales and zero points (engine D-30 to D-34) ----
+// ---- packed products against plain loops over codes, scales and zero points (engine D-30 to D-35) ----
 
-double value_of_code(const QuantizedMatrix& q, std::size_t i) {
-  const std::int64_t c = q.code(i);
-  switch (q.dtype) {
-    case DType::float64: return std::bit_cast<double>(c);
-    case DType::float32: return std::bit_cast<float>(static_cast<std::uint32_t>(c));
-    case DType::float16: return float16_to_float(static_cast<std::uint16_t>(c));
-    case DType::bfloat16: return bfloat16_to_float(static_cast<std::uint16_t>(c));
-    case DType::fp8e4m3: return Fp8E4M3::decode(static_cast<std::uint8_t>(c));
-    case DType::fp8e5m2: return Fp8E5M2::decode(static_cast<std::uint8_t>(c));
-    case DType::fp4: return Fp4E2M1::decode(static_cast<std::uint8_t>(c));
-    default: return static_cast<double>(c - (q.zero_points.empty() ? 0 : q.zero_points[q.span_of(i / q.cols, i % q.cols)]));
+using test::InputWay;
+using test::spans_of;
+
+constexpr InputWay kInputWays[] = {{Activations::int16}, {Activations::int8}, {Activations::int16, PanelScales::ByRow}, {Activations::int16, PanelScales::ByGroup}};
+
+// Every output of every row of x.
+std::vector<float> simulate(const QuantizedMatrix& q, const std::vector<float>& x, const InputWay& way) {
+  const test::PlainMatrix m = test::plain_matrix(q);
+  std::vector<float> y;
+  for (std::size_t r = 0; r * q.cols < x.size(); ++r) {
+    const std::vector<float> row = test::plain_product(m, 0, q.rows, x.data() + r * q.cols, way);
+    y.insert(y.end(), row.begin(), row.end());
   }
-}
-
-// Blocks of `block` terms, each from +0, added ascending.
-template <class T, class Term>
-T chain(std::size_t n, std::size_t block, Term term, const std::vector<T>& scales = {}) {
-  T total = 0;
-  for (std::size_t b = 0; b < n; b += block) {
-    T sum = 0;
-    for (std::size_t i = b; i < std::min(n, b + block); ++i) sum = sum + term(i);
-    total = total + (scales.empty() ? sum : sum * scales[b / block]);
-  }
-  return total;
-}
-
-float nearest_even(float x) { return (x + 12582912.0f) - 12582912.0f; }
-
-// Codes of n inputs that share a scale.
-struct Rounded {
-  std::vector<std::int64_t> q;
-  float scale = 0;
-};
-Rounded round_inputs(const float* x, std::size_t n, float top) {
-  float largest = 0;
-  for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
-  Rounded r{std::vector<std::int64_t>(n), largest == 0 ? 0.0f : largest / top};
-  const float inverse = largest == 0 ? 0.0f : top / largest;
-  for (std::size_t i = 0; i < n; ++i) r.q[i] = static_cast<std::int64_t>(nearest_even(std::clamp(x[i] * inverse, -top, top)));
-  return r;
-}
-
-float simulate(const QuantizedMatrix& q, std::size_t o, const float* x, Activations activations) {
-  const std::size_t n = q.cols;
-  const auto code = [&](std::size_t i) { return value_of_code(q, o * n + i); };
-  const auto scale = [&](std::size_t i) { return q.scales.empty() ? 1.0 : q.scales[q.span_of(o, i)]; };
-  const auto f32_term = [&](std::size_t i) { return static_cast<float>(code(i)) * x[i]; };
-  const auto f64_term = [&](std::size_t i) { return code(i) * static_cast<double>(x[i]); };
-  switch (info(q.dtype).compute) {
-    case ComputeClass::F64:
-    case ComputeClass::Wide: return snapped(static_cast<float>(chain<double>(n, 64, f64_term) * scale(0)));
-    case ComputeClass::F32: {
-      if (q.span.granularity != Granularity::Group) return snapped(chain<float>(n, 64, f32_term) * static_cast<float>(scale(0)));
-      std::vector<float> scales;
-      for (std::size_t i = 0; i < n; i += q.span.group_size) scales.push_back(static_cast<float>(scale(i)));
-      return snapped(chain<float>(n, q.span.group_size, f32_term, scales));
-    }
-    default: break;
-  }
-  const bool grouped = q.span.granularity == Granularity::Group;
-  const std::size_t span = grouped ? q.span.group_size : n;
-  float total = 0;
-  for (std::size_t b = 0; b < n; b += span) {
-    const std::size_t count = std::min(span, n - b);
-    const Rounded r = round_inputs(x + b, count, grouped && activations == Activations::int16 ? 32512.0f : 127.0f);
-    std::int64_t sum = 0;
-    for (std::size_t i = 0; i < count; ++i) sum += static_cast<std::int64_t>(code(b + i)) * r.q[i];
-    total = total + static_cast<float>(sum) * (static_cast<float>(scale(b)) * r.scale);
-  }
-  return snapped(total);
-}
-
-// Spans that a type has a kernel for, the one of the table first.
-std::vector<ScaleSpan> spans_of(DType dtype) {
-  std::vector<ScaleSpan> spans = {{}};
-  const bool is_int = info(dtype).compute == ComputeClass::Int;
-  if (is_int || dtype == DType::fp4)
-    for (const std::size_t group : {32, 64, 128}) spans.push_back({Granularity::Group, group});
-  if (is_int) spans.insert(spans.end(), {{Granularity::Row}, {Granularity::Tensor}});
-  return spans;
+  return y;
 }
 
 void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t cols) {
@@ -206,7 +139,7 @@ void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t col
   for (std::size_t i = 0; i < cols; ++i) w[3 * cols + i] = 0;                        // a row of zeros
   for (std::size_t i = 0; i < cols; ++i) w[5 * cols + i] = std::abs(w[5 * cols + i]);  // and one without a sign
   const QuantizedMatrix q = value_of(quantize(dtype, w, kOutputs, cols, span));
-  const Matrix m = value_of(Matrix::from_quantized(q));
+  Matrix m = value_of(Matrix::from_quantized(q));
   const std::vector<float> x = random_floats(kRows * cols, 12, 3.0f), decoded = dequantize(q);
   std::vector<float> row(cols);
   for (std::size_t o = 0; o < kOutputs; ++o) {
@@ -216,13 +149,12 @@ void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t col
   const QuantizedMatrix back = value_of(m.to_quantized());
   EXPECT_EQ(back.codes, q.codes);
   EXPECT_EQ(dequantize(back), decoded);
-  for (const Activations activations : {Activations::int16, Activations::int8}) {
-    std::vector<float> expected(kRows * kOutputs);
-    for (std::size_t r = 0; r < kRows; ++r)
-      for (std::size_t o = 0; o < kOutputs; ++o) expected[r * kOutputs + o] = simulate(q, o, x.data() + r * cols, activations);
+  for (const InputWay way : kInputWays) {
+    const std::vector<float> expected = simulate(q, x, way);
+    m.set_input_scales(way.scales);
     for (const Isa isa : usable_isas()) {
       Runner run(isa);
-      run.activations = activations;
+      run.activations = way.activations;
       EXPECT_EQ(run(m, x), expected) << name(isa);
       const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
       EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs)) << name(isa) << ", one row";
@@ -245,12 +177,9 @@ TEST(Matmul, D_35_narrow_batches_are_their_rows_one_by_one_and_the_chain_itself)
         const QuantizedMatrix q = value_of(quantize(dtype, random_floats(outputs * cols, 31), outputs, cols, {}));
         const Matrix m = value_of(Matrix::from_quantized(q));
         const std::vector<float> x = random_floats(rows * cols, 32, 3.0f), bias = random_floats(outputs, 33);
-        std::vector<float> bare(rows * outputs), biased(rows * outputs);
-        for (std::size_t r = 0; r < rows; ++r)
-          for (std::size_t o = 0; o < outputs; ++o) {
-            bare[r * outputs + o] = simulate(q, o, x.data() + r * cols, Activations::int16);
-            biased[r * outputs + o] = snapped(bare[r * outputs + o] + bias[o]);
-          }
+        const std::vector<float> bare = simulate(q, x, {});
+        std::vector<float> biased = bare;
+        for (std::size_t i = 0; i < biased.size(); ++i) biased[i] = snapped(bare[i] + bias[i % outputs]);
         for (const Isa isa : usable_isas()) {
           Runner run(isa);
           EXPECT_EQ(run(m, x), bare) << name(dtype) << " " << outputs << " " << rows << " " << name(isa);
@@ -268,13 +197,38 @@ TEST(Matmul, D_06_D_35_packed_equals_simulated_for_every_span) {
       for (const ScaleSpan& span : spans_of(static_cast<DType>(t))) expect_packed_equals_simulated(static_cast<DType>(t), span, cols);
 }
 
+// At the size of use: threads divide outputs and rows of inputs.
+TEST(Matmul, D_33_D_34_every_way_of_inputs_is_divided_among_threads) {
+  constexpr std::size_t kOutputs = 270, kCols = 416, kRows = 100;
+  static_assert(kRows * kCols >= 32768);
+  const FpEnvironment environment;
+  const std::vector<float> w = random_floats(kOutputs * kCols, 41), x = random_floats(kRows * kCols, 42, 3.0f);
+  for (const DType dtype : {DType::int8, DType::uint8, DType::int4, DType::uint4, DType::uint2, DType::ternary, DType::binary})
+    for (const ScaleSpan& span : {ScaleSpan{Granularity::Row}, ScaleSpan{Granularity::Group, 64}})
+      for (const InputWay way : kInputWays) {
+        const QuantizedMatrix q = value_of(quantize(dtype, w, kOutputs, kCols, span));
+        Matrix m = value_of(Matrix::from_quantized(q));
+        m.set_input_scales(way.scales);
+        Runner alone(best_isa()), together(best_isa(), 3);
+        alone.activations = together.activations = way.activations;
+        const std::vector<float> y = alone(m, x);
+        const test::ExpectDivided divided;
+        EXPECT_EQ(together(m, x), y) << name(dtype);
+        EXPECT_EQ(y, simulate(q, x, way)) << name(dtype);
+      }
+}
+
 // One call may meet weights whose inputs are rounded in every way there is.
 TEST(Matmul, D_34_jobs_of_one_call_with_different_spans) {
   constexpr std::size_t kCols = 160, kOutputs = 20;
   const std::vector<float> w = random_floats(kOutputs * kCols, 21), x = random_floats(3 * kCols, 22);
   std::vector<Matrix> weights;
   for (const DType dtype : {DType::int4, DType::int8, DType::binary})
-    for (const ScaleSpan& span : spans_of(dtype)) weights.push_back(value_of(Matrix::from_quantized(value_of(quantize(dtype, w, kOutputs, kCols, span)))));
+    for (const ScaleSpan& span : spans_of(dtype))
+      for (const PanelScales inputs : {PanelScales::None, PanelScales::ByRow, PanelScales::ByGroup}) {
+        weights.push_back(value_of(Matrix::from_quantized(value_of(quantize(dtype, w, kOutputs, kCols, span)))));
+        weights.back().set_input_scales(inputs);
+      }
   Runner run(best_isa());
   std::vector<std::vector<float>> together(weights.size(), std::vector<float>(3 * kOutputs));
   std::vector<MatmulJob> jobs;

@@ -167,7 +167,7 @@ inline std::vector<double> values_of(Layer& layer, std::string_view name) {
 // How far a quantised input may be from the input itself: half a step of the scale of its row.
 inline double input_step(const Weight& w, const Num* x, std::size_t n, double floor = 0) {
   const bool is_int = info(w.dtype()).compute == ComputeClass::Int;
-  if (!quantises || !is_int || w.encoding().activation_quant != ActivationQuant::Auto) return 0;
+  if (!quantises || !is_int || w.encoding().activation_quant == ActivationQuant::None) return 0;
   double most = floor;
   for (std::size_t i = 0; i < n; ++i) most = std::max(most, std::abs(x[i].v) + x[i].e);
   return most / 254 * 1.0001;
