@@ -100,6 +100,6 @@ int main(int count, char** arguments) {
     for (const loom::Isa each : loom::usable_isas())
       if (loom::name(each) == std::string_view(arguments[4])) isa = each;
   const auto done = loom::bench(number(1, 1), number(2, 15), static_cast<std::size_t>(number(3, 4096)), isa);
-  if (!done) return fmt::print(stderr, "{}\n", done.error().message), 2;
+  if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 2;
   return *done;
 }

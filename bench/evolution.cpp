@@ -73,6 +73,6 @@ Result<void> bench(const char* path, double seconds) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const auto done = loom::bench(argv[1], argc > 2 ? std::atof(argv[2]) : 1);
-  if (!done) fmt::print(stderr, "{}\n", done.error().message);
+  if (!done) fmt::print(stderr, "{}\n", done.error().text());
   return done ? 0 : 1;
 }

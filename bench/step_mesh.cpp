@@ -188,6 +188,6 @@ Result<void> bench(double seconds, int threads, std::size_t states) {
 int main(int count, char** arguments) {
   const auto done = loom::bench(count > 1 ? std::strtod(arguments[1], nullptr) : 1, count > 2 ? std::atoi(arguments[2]) : 1,
                                 count > 3 ? static_cast<std::size_t>(std::atoi(arguments[3])) : 200);
-  if (!done) return fmt::print(stderr, "{}\n", done.error().message), 1;
+  if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

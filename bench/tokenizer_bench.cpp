@@ -24,7 +24,7 @@ loom::Result<Tokenizer> load(const std::string& name) {
 
 void encode_english(benchmark::State& state, const std::string& name) {
   const auto tokenizer = load(name);
-  if (!tokenizer) return state.SkipWithError(tokenizer.error().message.c_str());
+  if (!tokenizer) return state.SkipWithError(tokenizer.error().text().c_str());
   const std::string text = english(std::size_t{1} << 20);
   std::vector<std::int32_t> ids;
   for (auto _ : state)
@@ -34,7 +34,7 @@ void encode_english(benchmark::State& state, const std::string& name) {
 
 void decode_english(benchmark::State& state, const std::string& name) {
   const auto tokenizer = load(name);
-  if (!tokenizer) return state.SkipWithError(tokenizer.error().message.c_str());
+  if (!tokenizer) return state.SkipWithError(tokenizer.error().text().c_str());
   std::vector<std::int32_t> ids;
   if (!tokenizer->encode(english(std::size_t{1} << 20), {}, ids)) return state.SkipWithError("encode failed");
   for (auto _ : state) benchmark::DoNotOptimize(tokenizer->decode(ids));

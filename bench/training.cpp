@@ -90,6 +90,6 @@ int main(int count, char** arguments) {
   if (count < 2) return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS]\n"), 2;
   const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
                                       count > 4 ? std::atoi(arguments[4]) : 1);
-  if (!done) return fmt::print(stderr, "{}\n", done.error().message), 1;
+  if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

@@ -219,6 +219,6 @@ int main(int count, char** arguments) {
     const std::size_t at = argument.find('=');
     if (at != std::string::npos) settings[argument.substr(0, at)] = argument.substr(at + 1);
   }
-  if (auto done = run(arguments[1], arguments[2], settings); !done) return fmt::print(stderr, "{}\n", done.error().message), 1;
+  if (auto done = run(arguments[1], arguments[2], settings); !done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

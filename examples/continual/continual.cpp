@@ -280,6 +280,6 @@ int main(int count, char** arguments) {
     else return std::fprintf(stderr, "usage: %s [--scenario permuted|split] [--seeds N] [--passes N] [--out FILE.html] [-t THREADS]\n", arguments[0]), 2;
   }
   const auto done = run(options);
-  if (!done) return std::fprintf(stderr, "%s\n", done.error().message.c_str()), 1;
+  if (!done) return std::fprintf(stderr, "%s\n", done.error().text().c_str()), 1;
   return 0;
 }

@@ -18,7 +18,7 @@ using loom::test::TempFolder;
 #define OK(...)                                                  \
   do {                                                           \
     const auto ok_result = (__VA_ARGS__);                        \
-    ASSERT_TRUE(ok_result) << ok_result.error().message;         \
+    ASSERT_TRUE(ok_result) << ok_result.error().text();         \
   } while (false)
 
 Creature hatch(std::uint32_t seed = 7, const Machine& machine = {}) { return std::move(Creature::hatch(seed, machine).value()); }
@@ -186,7 +186,7 @@ TEST(Creature, comes_back_as_it_left_wherever_its_life_was_cut) {
     const std::string before = live(first, std::span(kLife).first(cut));
     OK(first.save(folder / "half.entity"));
     auto again = Creature::load(folder / "half.entity", {});
-    ASSERT_TRUE(again) << again.error().message;
+    ASSERT_TRUE(again) << again.error().text();
     const std::string after = live(*again, std::span(kLife).subspan(cut));
     EXPECT_EQ(before + after, seen) << cut;
     EXPECT_EQ(again->brain().hash(), whole.brain().hash()) << cut;
@@ -221,7 +221,7 @@ TEST(Creature, its_mind_is_a_network_file_like_any_other) {
   Creature c = hatch();
   OK(c.save(folder / "mind.entity"));
   const auto loaded = loom::load_network(folder / "mind.entity");
-  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded) << loaded.error().text();
   EXPECT_EQ(loaded->network.settings.seed, 7u);
 }
 
@@ -230,7 +230,7 @@ void expect_refused(const std::string& path, const std::string& what) {
   const std::string before = loom::test::read_all(path);
   const auto loaded = Creature::load(path, {});
   EXPECT_FALSE(loaded) << what;
-  const std::string message = loaded ? "" : loaded.error().message;
+  const std::string message = loaded ? "" : loaded.error().text();
   EXPECT_NE(message.find(path), std::string::npos) << what << ": " << message;
   EXPECT_EQ(loom::test::read_all(path), before) << what;
 }
@@ -405,7 +405,7 @@ TEST(Program, an_interrupt_saves_the_mind) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("kept in"), std::string::npos);
   const auto kept = Creature::load(folder / "mind.entity", {});
-  ASSERT_TRUE(kept) << kept.error().message;
+  ASSERT_TRUE(kept) << kept.error().text();
   EXPECT_EQ(kept->lessons(), 1u);
 }
 

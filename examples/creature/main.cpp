@@ -77,7 +77,7 @@ loom::Result<Creature> wake_or_hatch(const Options& o, bool& is_new) {
   if (is_new) return Creature::hatch(o.seed.value_or(7), o.machine);
   auto creature = Creature::load(o.mind, o.machine);
   if (!creature)
-    return loom::fail(creature.error().code, "{}\nThe file was left as it is; --mind names another.", creature.error().message);
+    return loom::fail(creature.error().code, "{}\nThe file was left as it is; --mind names another.", creature.error().text());
   if (o.seed && *o.seed != creature->seed())
     return loom::fail(loom::Code::InvalidArgument, "{} lives in {} and was born of seed {}, not {}", creature->name(), o.mind, creature->seed(), *o.seed);
   return creature;
@@ -170,6 +170,6 @@ int main(int count, char** arguments) {
     if (std::string_view(arguments[i]) == "--help" || std::string_view(arguments[i]) == "-h") return std::fputs(kHelp, stdout), 0;
   auto options = read_options({arguments, static_cast<std::size_t>(count)});
   const auto result = options ? run(std::move(*options)) : loom::Result<void>(tl::make_unexpected(options.error()));
-  if (!result) return std::fprintf(stderr, "creature: %s\n", result.error().message.c_str()), 1;
+  if (!result) return std::fprintf(stderr, "creature: %s\n", result.error().text().c_str()), 1;
   return 0;
 }

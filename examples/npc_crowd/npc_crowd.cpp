@@ -109,6 +109,6 @@ loom::Result<bool> live(int threads, std::size_t characters, std::uint64_t ticks
 int main(int count, char** arguments) {
   const auto number = [&](int i, long fallback) { return count > i ? std::max(1L, std::strtol(arguments[i], nullptr, 10)) : fallback; };
   const auto same = live(static_cast<int>(number(1, 1)), static_cast<std::size_t>(number(2, 200)), static_cast<std::uint64_t>(number(3, 600)));
-  if (!same) return std::fprintf(stderr, "%s\n", same.error().message.c_str()), 1;
+  if (!same) return std::fprintf(stderr, "%s\n", same.error().text().c_str()), 1;
   return *same ? 0 : 1;
 }

@@ -14,7 +14,7 @@ Result<std::vector<DType>> types_of(const std::string& list) {
   for (std::size_t begin = 0; begin < list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const auto type = network_dtype_from_name(list.substr(begin, end - begin));
-    if (!type) return fail(Code::InvalidArgument, "--types: {}", type.error().message);
+    if (!type) return fail(Code::InvalidArgument, "--types: {}", type.error().text());
     types.push_back(*type);
     begin = end + 1;
   }

@@ -80,7 +80,7 @@ class Chat {
   void note(const std::string& text) const { std::printf("%s%s%s\n", colours_.dim, text.c_str(), colours_.reset); }
   void complain(const Error& error) {
     failed_ = true;
-    note("Error: " + terminal_text(error.message));
+    note("Error: " + terminal_text(error.text()));
   }
 
   // False to leave. An error: the chat cannot go on.

@@ -77,7 +77,7 @@ template <class F>
 CLI::Validator readable_by(F read, const char* what) {
   const auto check = [read](std::string& text) {
     const auto value = read(text);
-    return value ? std::string() : value.error().message;
+    return value ? std::string() : value.error().text();
   };
   return CLI::Validator(check, "", what);
 }
@@ -110,7 +110,7 @@ void add_max_memory(CLI::App& app, CommonOptions& options) {
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "loom: %s\n", terminal_text(error.message).c_str());
+  std::fprintf(stderr, "loom: %s\n", terminal_text(error.text()).c_str());
   switch (error.code) {
     case Code::InvalidArgument: return kUsage;
     case Code::OutOfMemory: return kOutOfMemory;
@@ -146,7 +146,7 @@ Result<int> naming(std::initializer_list<std::string_view> files, Result<int> st
   const Code code = status.error().code;
   if (code == Code::InvalidArgument || code == Code::Cancelled) return status;
   for (const std::string_view file : files)
-    if (!file.empty() && status.error().message.find(file) != std::string::npos) return status;
+    if (!file.empty() && status.error().text().find(file) != std::string::npos) return status;
   return at(std::string(*files.begin()), std::move(status).error());
 }
 

@@ -55,7 +55,7 @@ void DnaRecorder::observe(const TrainProgress& p) {
   Result<void> done;
   if (p.event == TrainEvent::TrainBegin) done = begin(p);
   if (p.event == TrainEvent::EpochEnd) done = end_epoch(p);
-  if (!done) warning_ = "dna.jsonl ends here: " + done.error().message;
+  if (!done) warning_ = "dna.jsonl ends here: " + done.error().text();
 }
 
 Result<void> DnaRecorder::write(Json line) {

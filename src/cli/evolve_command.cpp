@@ -251,7 +251,7 @@ class EvolveRun {
     if (config_.ensemble && best != nullptr) {
       // The run has ended well and its files stand, whether or not two of its members can be joined.
       if (const auto e = best_ensemble(*islands_, *task_, workers_.runner(0)); !e) {
-        if (!o_.common.quiet) warn("no ensemble: " + e.error().message);
+        if (!o_.common.quiet) warn("no ensemble: " + e.error().text());
         out["ensemble"] = nullptr;
       } else {
         out["ensemble"] = Json{{"members", e->members},

@@ -39,7 +39,7 @@ constexpr Command kCommands[] = {
     {"graph", "Draw a network as SVG", loom::cli::graph_command},
     {"dna", "Compare two networks layer by layer, with a picture", loom::cli::dna_command},
     {"evolve", "Breed networks for a task", loom::cli::evolve_command},
-    {"schema", "The JSON Schema of network specs", loom::cli::schema_command},
+    {"schema", "The JSON Schema of network specs, trainings or evolutions", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
 };

@@ -12,9 +12,11 @@
 #include "cli/tensor_file.h"
 #include "core/file.h"
 #include "core/philox.h"
+#include "evolution/run/config.h"
 #include "io/network_file.h"
 #include "io/npy/npy.h"
 #include "network/network_session.h"
+#include "training/train_config.h"
 
 namespace loom::cli {
 namespace {
@@ -258,9 +260,11 @@ Run diff_command(CLI::App& app) {
   return [o] { return finish(run_diff(*o)); };
 }
 
-Run schema_command(CLI::App&) {
-  return [] {
-    print_json(spec_schema());
+Run schema_command(CLI::App& app) {
+  auto what = std::make_shared<std::string>("network");
+  app.add_option("what", *what, "What the schema describes: network, training or evolution")->check(CLI::IsMember({"network", "training", "evolution"}))->capture_default_str();
+  return [what] {
+    print_json(*what == "training" ? train_schema() : *what == "evolution" ? evolution_schema() : spec_schema());
     return static_cast<int>(kOk);
   };
 }

@@ -15,7 +15,7 @@ Result<ChatTemplate> named_template(const std::string& name) {
     if (!is_file(name))
       if (const auto builtin = builtin_template(name)) return std::string(*builtin);
     auto text = read_text_file(name, kLongestTemplate);
-    if (!text && text.error().code == Code::NotFound) return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name, builtin_template(name).error().message);
+    if (!text && text.error().code == Code::NotFound) return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name, builtin_template(name).error().text());
     return text;
   }();
   if (!source) return tl::make_unexpected(std::move(source).error());
@@ -123,7 +123,7 @@ Result<std::string> Prompts::render(const Json& messages) const {
   context.bos_token = bos_token, context.eos_token = eos_token;
   LOOM_TRY(const Json all, chat_context(context));
   auto text = chat_template->render(all, {.cancel = &interrupt_flag()}, date);
-  if (!text && !date && text.error().code == Code::TemplateError && text.error().message.find("strftime_now") != std::string::npos)
+  if (!text && !date && text.error().code == Code::TemplateError && text.error().text().find("strftime_now") != std::string::npos)
     text.error().message += "; the template asks for the day: give it with --date YYYY-MM-DD";
   return text;
 }

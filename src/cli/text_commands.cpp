@@ -25,7 +25,7 @@ Result<int> run_logits(const LogitsOptions& o) {
     LOOM_TRY(ids, parse_ids(o.ids));
   } else {
     auto tokenizer = model.need_tokenizer();
-    if (!tokenizer) return fail(tokenizer.error().code, "{}; --ids takes token ids", tokenizer.error().message);
+    if (!tokenizer) return fail(tokenizer.error().code, "{}; --ids takes token ids", tokenizer.error().text());
     LOOM_TRY(const text::Encoded encoded, (*tokenizer)->encode(o.prompt, {}, ids));
     dropped = encoded.dropped_bytes;
     warn_dropped(dropped);

@@ -44,7 +44,7 @@ TEST(Base64, F_10_refuses_what_is_not_strict) {
     EXPECT_EQ(got.error().code, Code::CorruptData);
   }
   EXPECT_FALSE(base64_decode(std::string_view("Zm\0v", 4)));
-  EXPECT_NE(base64_decode("Zm9vZ*==").error().message.find("character 5"), std::string::npos);
+  EXPECT_NE(base64_decode("Zm9vZ*==").error().text().find("character 5"), std::string::npos);
 }
 
 }  // namespace

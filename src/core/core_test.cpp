@@ -111,7 +111,7 @@ TEST(Json, F_03_canonical_text) {
   const auto text = [](std::string_view json) {
     const auto value = parse_json(json);
     const auto dumped = dump_canonical(value.value());
-    return dumped ? *dumped : "error: " + dumped.error().message;
+    return dumped ? *dumped : "error: " + dumped.error().text();
   };
   EXPECT_EQ(text(R"( { "b" : [ 1 , 2.50 , { } , [ ] ] , "aa" : null , "a" : true , "B" : -7 } )"),
             R"({"B":-7,"a":true,"aa":null,"b":[1,2.5,{},[]]})");

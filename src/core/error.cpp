@@ -40,6 +40,58 @@ const char* code_name(Code code) {
   return "Unknown";
 }
 
+std::string pointer_text(const Steps& steps) {
+  std::string text;
+  for (const std::string& step : steps) {
+    text += '/';
+    for (const char c : step)
+      if (c == '~')
+        text += "~0";
+      else if (c == '/')
+        text += "~1";
+      else
+        text += c;
+  }
+  return text;
+}
+
+Steps path_steps(std::string_view path) {
+  Steps steps;
+  for (std::size_t begin = 0, end = 0; end != path.npos && !path.empty(); begin = end + 1) {
+    end = path.find('.', begin);
+    steps.emplace_back(path.substr(begin, end - begin));
+  }
+  return steps;
+}
+
+Place::Place(Steps steps, std::string source)
+    : parts_(steps.empty() && source.empty() ? nullptr : std::unique_ptr<Parts>(new Parts{std::move(steps), std::move(source)})) {}
+
+Error& Error::in_source(std::string_view outer) {
+  if (outer.empty()) return *this;
+  const std::string inner = place.source();
+  place = Place(place.steps(), inner.empty() ? std::string(outer) : fmt::format("{}: {}", outer, inner));
+  return *this;
+}
+
+Error& Error::under(Steps outer) {
+  if (outer.empty()) return *this;
+  if (!place.source().empty()) return in_source(pointer_text(outer));  // a document that this place of the outer one names
+  for (const std::string& step : place.steps()) outer.push_back(step);
+  place = std::move(outer);
+  return *this;
+}
+
+std::string Error::text() const {
+  std::string out = place.source();
+  for (const std::string& part : {pointer_text(place.steps()), message}) {
+    if (part.empty()) continue;
+    if (!out.empty()) out += ": ";
+    out += part;
+  }
+  return out;
+}
+
 void assertion_failed(const char* text, const char* file, int line) {
   std::fprintf(stderr, "loom: broken invariant: %s (%s:%d)\n", text, file, line);
   std::abort();

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
+#include <vector>
 
 namespace loom {
 
@@ -44,9 +46,47 @@ enum class Code : int {
 // "ShapeMismatch" for Code::ShapeMismatch: what bindings and JSON carry.
 const char* code_name(Code code);
 
+// The way to a value inside a JSON document or a network, from the outside in: {"layers", "3", "num_heads"}.
+using Steps = std::vector<std::string>;
+// "/layers/3/num_heads" (RFC 6901).
+std::string pointer_text(const Steps& steps);
+// The steps of a layer's or weight's path: "layers.3.sequential_layers.0".
+Steps path_steps(std::string_view path);
+
+// Where an error arose: the file, and the part of it, and the steps inside of that. One pointer wide, since every Result has room for one.
+class Place {
+ public:
+  Place() = default;
+  Place(Steps steps, std::string source = {});
+  Place(const Place& other) : parts_(other.parts_ ? std::make_unique<Parts>(*other.parts_) : nullptr) {}
+  Place(Place&&) noexcept = default;
+  Place& operator=(Place other) noexcept {
+    parts_ = std::move(other.parts_);
+    return *this;
+  }
+  ~Place() = default;
+  Steps steps() const { return parts_ ? parts_->steps : Steps(); }
+  std::string source() const { return parts_ ? parts_->source : std::string(); }
+  bool has_steps() const { return parts_ && !parts_->steps.empty(); }
+
+ private:
+  struct Parts {
+    Steps steps;
+    std::string source;
+  };
+  std::unique_ptr<Parts> parts_;
+};
+
 struct Error {
   Code code = Code::InvalidArgument;
-  std::string message;  // where, what came, what was expected; one line
+  std::string message;  // what came and what was expected; one line
+  Place place{};
+
+  // Who knows more of the place adds it in front.
+  Error& in_source(std::string_view outer);
+  Error& under(Steps outer);
+  // One line: "net.json: /layers/3/num_heads: expected an integer from 1 to 65536, got 0".
+  std::string text() const;
 };
 
 template <class T>
@@ -57,11 +97,18 @@ template <class... Args>
   return tl::make_unexpected(Error{code, fmt::format(text, std::forward<Args>(args)...)});
 }
 
-// Puts the place in front of an error that comes from a layer below: "model.gguf: header ends early".
-[[nodiscard]] inline tl::unexpected<Error> at(const std::string& place, Error error) {
-  error.message = place + ": " + error.message;
-  return tl::make_unexpected(std::move(error));
+// An error with its place inside a document.
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> fail_at(Steps steps, Code code, fmt::format_string<Args...> text, Args&&... args) {
+  return tl::make_unexpected(Error{code, fmt::format(text, std::forward<Args>(args)...), std::move(steps)});
 }
+
+// Passes an error of a layer below on, with the file or the part of it that it arose in.
+[[nodiscard]] inline tl::unexpected<Error> at(std::string_view source, Error error) {
+  return tl::make_unexpected(std::move(error.in_source(source)));
+}
+// The same with the steps that lead to where the layer below began.
+[[nodiscard]] inline tl::unexpected<Error> under(Steps steps, Error error) { return tl::make_unexpected(std::move(error.under(std::move(steps)))); }
 
 [[noreturn]] void assertion_failed(const char* text, const char* file, int line);
 

@@ -58,7 +58,7 @@ TEST_F(Files, F_02_links_do_not_lead_out_of_the_folder) {
     const auto path = path_inside(at("model"), bad);
     ASSERT_FALSE(path) << bad;
     EXPECT_EQ(path.error().code, Code::OutOfRange);
-    EXPECT_NE(path.error().message.find("link"), std::string::npos);
+    EXPECT_NE(path.error().text().find("link"), std::string::npos);
   }
   for (const char* good : {"inner/w", "v", "absent"}) EXPECT_EQ(path_inside(at("model"), good).value(), at("model/") + good);
   // As Hugging Face's cache lays its files out; the folder itself may be a link.
@@ -214,7 +214,7 @@ TEST_F(Files, F_03_a_source_that_is_cut_while_it_is_copied_is_told) {
   const auto written = write_file_atomically(at("b"), (*map)->bytes().subspan(8192));
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::IoError);
-  EXPECT_NE(written.error().message.find("became shorter"), std::string::npos);
+  EXPECT_NE(written.error().text().find("became shorter"), std::string::npos);
   EXPECT_EQ(leftovers(), std::vector<std::string>());
   EXPECT_FALSE(fs::exists(at("b")));
 }

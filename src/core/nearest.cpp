@@ -57,4 +57,20 @@ std::string nearest_names(std::string_view wanted, std::span<const std::string_v
   return out;
 }
 
+Result<std::size_t> find_name(std::string_view what, std::string_view name, std::span<const std::string_view> rows) {
+  std::vector<std::string_view> known;
+  std::vector<std::size_t> alike;  // rows with the name but for case, '_' and '-'
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (name.empty() && rows[i].empty()) return i;
+    for (const std::string_view spelling : split_names(rows[i])) {
+      if (spelling == name) return i;
+      const bool is_alike = name.size() <= 64 && folded_name(spelling) == folded_name(name);
+      if (is_alike && (alike.empty() || alike.back() != i)) alike.push_back(i);
+      known.push_back(spelling);
+    }
+  }
+  if (alike.size() == 1) return alike[0];
+  return fail(Code::UnknownName, "{}{}\"{}\" is unknown; nearest: {}", what, what.empty() ? "" : " ", printable(name), nearest_names(name, known));
+}
+
 }  // namespace loom

@@ -17,14 +17,14 @@ namespace {
 TEST(Idx, T_42_reads_every_element_type_as_numpy_does) {
   for (const auto& [kind, values] : expected_data()["idx"].items()) {
     const auto set = open_idx(golden_data(kind + ".idx"), golden_data("labels.idx"));
-    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_TRUE(set) << set.error().text();
     const DatasetInfo& about = (*set)->info();
     EXPECT_EQ(about.samples, 5u);
     EXPECT_EQ(about.input, Shape::of({2, 3}));
     EXPECT_EQ(about.target, Shape::of({1}));
     EXPECT_EQ(about.classes, 3u);
     const auto read = read_all(**set);
-    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->inputs, values.get<std::vector<float>>()) << kind;
     EXPECT_EQ(read->labels, (std::vector<std::int32_t>{2, 0, 1, 2, 2}));
     const auto some = read_samples(**set, {4, 1});
@@ -49,7 +49,7 @@ TEST(Idx, T_42_a_data_set_knows_its_source_and_the_hash_of_its_bytes) {
 TEST(Idx, F_01_gzipped_files_read_like_plain_ones) {
   for (const char* name : {"labels.idx.gz", "two_members.gz"}) {
     const auto set = open_idx(golden_data("u1.idx"), golden_data(name));
-    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_TRUE(set) << set.error().text();
     EXPECT_EQ(read_all(**set)->labels, (std::vector<std::int32_t>{2, 0, 1, 2, 2}));
   }
 }
@@ -115,7 +115,7 @@ TEST(Numpy, F_01_npy_and_npz_give_what_numpy_wrote) {
   std::vector<float> quarters(30);
   for (std::size_t i = 0; i < 30; ++i) quarters[i] = static_cast<float>(i) / 4;
   const auto check = [&](const Result<std::unique_ptr<Dataset>>& set) {
-    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_TRUE(set) << set.error().text();
     EXPECT_EQ((*set)->info().input, Shape::of({6}));
     EXPECT_EQ((*set)->info().classes, 3u);
     EXPECT_EQ(read_all(**set)->inputs, quarters);
@@ -134,7 +134,7 @@ TEST(Numpy, F_01_npy_and_npz_give_what_numpy_wrote) {
 TEST(Idx, T_42_fashion_mnist_reads_whole) {
   const std::string folder = data_path("data/fashion-mnist/");
   const auto set = open_idx(folder + "t10k-images-idx3-ubyte.gz", folder + "t10k-labels-idx1-ubyte.gz");
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ((*set)->info().samples, 10000u);
   EXPECT_EQ((*set)->info().input, Shape::of({28, 28}));
   EXPECT_EQ((*set)->info().classes, 10u);

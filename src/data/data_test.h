@@ -51,8 +51,8 @@ inline Result<ReadSamples> read_all(const Dataset& data) { return read_samples(d
 template <class T>
 void expect_error(const Result<T>& result, Code code, std::initializer_list<std::string_view> parts) {
   ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error().code, code) << result.error().message;
-  for (const auto part : parts) EXPECT_NE(result.error().message.find(part), std::string::npos) << part << " is not in: " << result.error().message;
+  EXPECT_EQ(result.error().code, code) << result.error().text();
+  for (const auto part : parts) EXPECT_NE(result.error().text().find(part), std::string::npos) << part << " is not in: " << result.error().text();
 }
 
 }  // namespace loom

@@ -118,7 +118,7 @@ TEST(BlockFormats, EncodeRefusesAndSaturates) {
     x[37] = bad;
     const auto refused = encode_block_row(DType::q8_0, x, out.data());
     EXPECT_EQ(refused.error().code, Code::NonFinite);
-    EXPECT_NE(refused.error().message.find("37"), std::string::npos);
+    EXPECT_NE(refused.error().text().find("37"), std::string::npos);
   }
   for (const float size : {std::numeric_limits<float>::max(), 1e30f, 1e10f, 1e-45f, 1e-20f})
     for (const DType dtype : {DType::q8_0, DType::q4_0, DType::q4_1, DType::tq2_0}) {

@@ -84,7 +84,7 @@ void check_encoder(const Json& c, DType dtype) {
   for (float& v : finite)
     if (!std::isfinite(v)) v = 0;
   const auto q = quantize_like(empty_matrix(c, dtype, x), finite);
-  ASSERT_TRUE(q) << q.error().message;
+  ASSERT_TRUE(q) << q.error().text();
   for (std::size_t i = 0; i < finite.size(); ++i) {
     if (std::isfinite(x.values[i])) {
       EXPECT_TRUE(same(number_of(dtype, q->code(i)), y.values[i])) << i << ": " << x.values[i] << " -> " << number_of(dtype, q->code(i));

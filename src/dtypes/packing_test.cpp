@@ -37,11 +37,11 @@ TEST(Packing, D_10_every_type_and_odd_counts_follow_the_definition_and_come_back
         const DType dtype = kDTypes[t].dtype;
         const QuantizedMatrix m = sample(dtype, rows, cols, span);
         const auto p = pack(m);
-        ASSERT_TRUE(p) << name(dtype) << ": " << p.error().message;
+        ASSERT_TRUE(p) << name(dtype) << ": " << p.error().text();
         EXPECT_EQ(p->codes.size(), packed_bytes(dtype, rows, cols).value());
         ASSERT_EQ(p->codes, by_definition(m)) << name(dtype) << " " << rows << " x " << cols;
         const auto back = unpack(dtype, rows, cols, m.span, p->codes, p->scales, p->zeros);
-        ASSERT_TRUE(back) << name(dtype) << ": " << back.error().message;
+        ASSERT_TRUE(back) << name(dtype) << ": " << back.error().text();
         EXPECT_EQ(back->codes, m.codes) << name(dtype);
         EXPECT_EQ(back->scales, m.scales);
         EXPECT_EQ(back->zero_points, m.zero_points);
@@ -67,7 +67,7 @@ TEST(Packing, D_10_every_code_comes_back) {
     const auto p = pack(m);
     ASSERT_TRUE(p);
     const auto back = unpack(dtype, 1, 256, m.span, codes, p->scales, p->zeros);
-    ASSERT_TRUE(back) << name(dtype) << ": " << back.error().message;
+    ASSERT_TRUE(back) << name(dtype) << ": " << back.error().text();
     EXPECT_EQ(pack(*back)->codes, codes) << name(dtype);
   }
 }

@@ -24,7 +24,7 @@ inline std::string dense(std::size_t in, std::size_t out, const std::string& mor
 }
 inline Network read(const std::string& spec) {
   auto result = network_from_json(spec);
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
+  EXPECT_TRUE(result) << (result ? "" : result.error().text()) << "\n" << spec;
   return result ? std::move(result->network) : Network::create({}).value();
 }
 inline void fill(Network& network, std::size_t cell, std::vector<double> values) {
@@ -39,7 +39,7 @@ inline std::vector<float> outputs(Network& network, const Shape& shape, const st
   const auto session = NetworkSession::create(network, {1, std::nullopt, false});
   EXPECT_TRUE(session);
   const auto y = (*session)->forward({x.data(), shape});
-  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? std::vector<float>(y->as<float>(), y->as<float>() + y->shape.elements()) : std::vector<float>();
 }
 

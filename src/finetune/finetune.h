@@ -39,7 +39,7 @@ struct FinetuneConfig {
   NetworkSessionOptions session;
 };
 
-// All of it but the session, which changes no bit, and what follows from the data. Errors of ConfigReader.
+// All of it but the session, which changes no bit, and what follows from the data. Errors of read_config().
 Json finetune_config_json(const FinetuneConfig& config);
 Result<FinetuneConfig> finetune_config_from_json(const Json& json);
 

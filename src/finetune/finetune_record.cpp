@@ -1,30 +1,42 @@
 // A fine-tuning run in its journal: settings and sources in JSON, and replay of the run.
 
+#include "core/config_reader.h"
+#include "core/config_writer.h"
 #include "finetune/finetune.h"
 #include "lm/language_model.h"
 #include "training/config_fields.h"
-#include "training/config_reader.h"
 
 namespace loom {
 namespace {
 
-template <class Visit>
-void own_fields(Visit& visit, FinetuneConfig& c) {
+void finetune_fields(ConfigVisitor& visit, FinetuneConfig& c) {
   visit("name", c.adapter.name);
-  visit("rank", c.adapter.rank);
+  visit("rank", c.adapter.rank, kAnySize);
   visit("alpha", c.adapter.alpha);
   visit("targets", c.adapter.targets);
-  visit("length", c.length);
-  visit("batch", c.batch_size);
-  visit("micro_batch", c.micro_batch);
-  visit("epochs", c.epochs);
-  visit("steps", c.steps);
+  visit("length", c.length, kAnySize);
+  visit("batch", c.batch_size, kAnySize);
+  visit("micro_batch", c.micro_batch, kAnySize);
+  visit("epochs", c.epochs, kAnySize);
+  visit("steps", c.steps, kAnySize);
   visit("validation_split", c.validation_split);
-  visit("validation_windows", c.validation_windows);
-  visit("seed", c.seed);
+  visit("validation_windows", c.validation_windows, kAnySize);
+  visit("seed", c.seed, kAnySize);
   visit("learning_rate", c.schedule.learning_rate);
   visit("clip_norm", c.clip_norm);
-  visit("hash_steps", c.hash_steps);
+  visit("hash_steps", c.hash_steps, kAnySize);
+  visit.object("optimizer", [&](ConfigVisitor& inner) { inner("name", c.optimizer.name), optimizer_fields(inner, c.optimizer); });
+  visit.object("schedule", [&](ConfigVisitor& inner) {
+    inner("name", c.schedule.name), inner("size", c.schedule.size, kAnySize);
+    schedule_fields(inner, c.schedule);
+  });
+}
+
+void source_fields(ConfigVisitor& visit, FinetuneSources& sources) {
+  visit("model", sources.model);
+  visit("text", sources.text);
+  visit("from", sources.from);
+  visit("dtype", sources.dtype);
 }
 
 // `path` below `folder`, unless it stands for itself.
@@ -36,24 +48,12 @@ std::string below(const std::string& folder, const std::string& path) {
 
 Json finetune_config_json(const FinetuneConfig& config) {
   FinetuneConfig c = config;  // fields are visited as variables
-  ConfigWriter own, optimizer, schedule;
-  own_fields(own, c);
-  optimizer("name", c.optimizer.name), optimizer_fields(optimizer, c.optimizer);
-  schedule("name", c.schedule.name), schedule("size", c.schedule.size), schedule_fields(schedule, c.schedule);
-  own.json["optimizer"] = std::move(optimizer.json), own.json["schedule"] = std::move(schedule.json);
-  return std::move(own.json);
+  return written_config([&](ConfigVisitor& visit) { finetune_fields(visit, c); });
 }
 
 Result<FinetuneConfig> finetune_config_from_json(const Json& json) {
   FinetuneConfig c;
-  ConfigReader own(&json, "");
-  own_fields(own, c);
-  ConfigReader optimizer(own.member("optimizer"), "optimizer"), schedule(own.member("schedule"), "schedule");
-  LOOM_TRY_VOID(own.finish());
-  optimizer("name", c.optimizer.name), optimizer_fields(optimizer, c.optimizer);
-  LOOM_TRY_VOID(optimizer.finish());
-  schedule("name", c.schedule.name), schedule("size", c.schedule.size), schedule_fields(schedule, c.schedule);
-  LOOM_TRY_VOID(schedule.finish());
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { finetune_fields(visit, c); }));
   return c;
 }
 
@@ -83,14 +83,10 @@ Result<FinetuneStart> read_finetune_start(const std::string& journal) {
   if (task == nullptr || *task != "finetune" || config == nullptr || sources == nullptr)
     return fail(Code::CorruptData, "{}: the first line is no start of a fine-tuning", journal);
   auto read = finetune_config_from_json(*config);
-  if (!read) return at(journal, std::move(read).error());
+  if (!read) return at(journal, std::move(read.error().under({"config"})));
   FinetuneStart start{std::move(*read), {}};
-  ConfigReader reader(sources, "sources");
-  reader("model", start.sources.model);
-  reader("text", start.sources.text);
-  reader("from", start.sources.from);
-  reader("dtype", start.sources.dtype);
-  if (auto done = reader.finish(); !done) return at(journal, std::move(done).error());
+  auto done = read_config(*sources, [&](ConfigVisitor& visit) { source_fields(visit, start.sources); }, {"sources"});
+  if (!done) return at(journal, std::move(done).error());
   return start;
 }
 

@@ -21,9 +21,9 @@ const std::string kModel = test::source_path("tests/golden/models/llama2_untied"
 DecoderModel open_model() {
   const auto pool = ThreadPool::create(1).value();
   const auto source = read_source(kModel);
-  EXPECT_TRUE(source) << (source ? "" : source.error().message);
+  EXPECT_TRUE(source) << (source ? "" : source.error().text());
   auto model = build_decoder(*source, *pool, {});
-  EXPECT_TRUE(model) << (model ? "" : model.error().message);
+  EXPECT_TRUE(model) << (model ? "" : model.error().text());
   return std::move(*model);
 }
 
@@ -70,7 +70,7 @@ TEST(Finetune, L_141_learns_a_text_with_the_same_bits_whatever_runs_it) {
       FinetuneConfig config = small_config(threads);
       config.session.isa = isa;
       const auto result = finetune(model, *windows(model), config);
-      ASSERT_TRUE(result) << result.error().message;
+      ASSERT_TRUE(result) << result.error().text();
       EXPECT_EQ(result->steps, 12u);
       EXPECT_LT(result->validation_after, 0.8 * result->validation_before);
       EXPECT_NEAR(result->validation_before, std::log(static_cast<double>(model.config.vocab_size)), 1.5);
@@ -93,10 +93,10 @@ TEST(Finetune, L_141_adapters_survive_their_files_and_can_be_switched) {
   ASSERT_TRUE(finetune(model, *windows(model), config));
   const Folder folder;
   const auto saved = save_peft(model, config.adapter, folder.path, kModel);
-  ASSERT_TRUE(saved) << saved.error().message;
+  ASSERT_TRUE(saved) << saved.error().text();
   DecoderModel again = open_model(), off = open_model();
   const auto read = load_peft(again, folder.path, "x");
-  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->rank, 4u);
   EXPECT_EQ(read->targets, config.adapter.targets);
   const std::vector<float> base = logits(open_model()), tuned = logits(std::move(model));
@@ -108,7 +108,7 @@ TEST(Finetune, L_141_adapters_survive_their_files_and_can_be_switched) {
   ModelOptions options;
   options.adapters = {folder.path};
   const auto loaded = load_language_model(kModel, options);
-  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().message);
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().text());
 }
 
 TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
@@ -122,13 +122,13 @@ TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
   const auto contents = read_model(kModel);
   ASSERT_TRUE(contents);
   auto delta = PeftDelta::read(folder.path, contents->source.config);
-  ASSERT_TRUE(delta) << delta.error().message;
+  ASSERT_TRUE(delta) << delta.error().text();
   for (const auto& [dtype, bound] : {std::pair{DType::float32, 2e-5f}, std::pair{DType::int16, 2e-3f}}) {
     const std::string path = folder.path + "/merged.entity";
     const auto written = write_model_entity(path, *contents, {.threads = 2, .dtype = dtype, .adapter = &*delta, .progress = {}});
-    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_TRUE(written) << written.error().text();
     const auto merged = load_language_model(path);
-    ASSERT_TRUE(merged) << merged.error().message;
+    ASSERT_TRUE(merged) << merged.error().text();
     const std::vector<float> together = logits(merged->decoder);
     float largest = 0, moved = 0, apart_by = 0;
     for (std::size_t i = 0; i < base.size(); ++i) {
@@ -167,7 +167,7 @@ FinetuneConfig two_epochs() {
 TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_same_bits_and_journal) {
   const Folder folder;
   const auto whole = record_run(folder.path + "/whole", two_epochs());
-  ASSERT_TRUE(whole) << whole.error().message;
+  ASSERT_TRUE(whole) << whole.error().text();
   EXPECT_EQ(whole->losses.size(), 31u);
   const auto journal = read_text_file(folder.path + "/whole/journal.jsonl");
   ASSERT_TRUE(journal);
@@ -184,7 +184,7 @@ TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_
       ASSERT_EQ(part.has_value(), !crash);
       EXPECT_TRUE(crash || part->stopped);
       const auto resumed = record_run(at, second);
-      ASSERT_TRUE(resumed) << resumed.error().message;
+      ASSERT_TRUE(resumed) << resumed.error().text();
       EXPECT_EQ(resumed->hash, whole->hash) << cut;
       EXPECT_EQ(resumed->losses, whole->losses) << cut;
       EXPECT_EQ(resumed->tokens, whole->tokens) << cut;
@@ -204,7 +204,7 @@ TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_
 TEST(Finetune, T_60_one_run_cut_off_twelve_times_with_checkpoints_far_apart) {
   const Folder folder;
   const auto whole = record_run(folder.path + "/whole", two_epochs());
-  ASSERT_TRUE(whole) << whole.error().message;
+  ASSERT_TRUE(whole) << whole.error().text();
   const RandomStream random{.seed = 60};
   const std::string at = folder.path + "/cut";
   for (std::uint64_t i = 0; i < 12; ++i) {
@@ -212,10 +212,10 @@ TEST(Finetune, T_60_one_run_cut_off_twelve_times_with_checkpoints_far_apart) {
     const std::uint64_t step = 1 + random.below(2 * i, 30);
     const bool crash = random.below(2 * i + 1, 2) == 0;
     const auto part = record_run(at, two_epochs(), crash ? step : 0, crash ? 0 : step, i % 3 == 0 ? 0 : 3600);
-    EXPECT_TRUE(part || part.error().code == Code::Cancelled) << part.error().message;
+    EXPECT_TRUE(part || part.error().code == Code::Cancelled) << part.error().text();
   }
   const auto resumed = record_run(at, two_epochs());
-  ASSERT_TRUE(resumed) << resumed.error().message;
+  ASSERT_TRUE(resumed) << resumed.error().text();
   EXPECT_EQ(resumed->hash, whole->hash);
   EXPECT_EQ(*read_text_file(at + "/journal.jsonl"), *read_text_file(folder.path + "/whole/journal.jsonl"));
 }
@@ -230,8 +230,8 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
     put(bytes.substr(0, keep));
     const auto torn = record_run(folder.path, two_epochs());
     ASSERT_FALSE(torn) << keep;
-    EXPECT_EQ(torn.error().code, Code::CorruptData) << torn.error().message;
-    EXPECT_NE(torn.error().message.find(path), std::string::npos) << torn.error().message;
+    EXPECT_EQ(torn.error().code, Code::CorruptData) << torn.error().text();
+    EXPECT_NE(torn.error().text().find(path), std::string::npos) << torn.error().text();
   }
   for (const std::size_t at : {bytes.size() / 3, bytes.size() - 70}) {
     std::string flipped = bytes;
@@ -246,7 +246,7 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
     const auto run = record_run(folder.path, config);
     ASSERT_FALSE(run) << named;
     EXPECT_EQ(run.error().code, Code::InvalidConfig);
-    EXPECT_NE(run.error().message.find(named), std::string::npos) << run.error().message;
+    EXPECT_NE(run.error().text().find(named), std::string::npos) << run.error().text();
   };
   refused([](FinetuneConfig& c) { c.adapter.rank = 8; }, "another run: /config/rank: 4 and 8");
   refused([](FinetuneConfig& c) { c.schedule.learning_rate = 0.5; }, "/config/learning_rate: 0.02 and 0.5");
@@ -257,7 +257,7 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
   record.folder = folder.path, record.start = RunStart::resume;
   const auto other_text = finetune(model, *windows(model, 1990), two_epochs(), nullptr, record);
   ASSERT_FALSE(other_text);
-  EXPECT_NE(other_text.error().message.find("/text: "), std::string::npos) << other_text.error().message;
+  EXPECT_NE(other_text.error().text().find("/text: "), std::string::npos) << other_text.error().text();
   bool changed = false;
   model.network.visit_weights([&](const std::string&, Weight& w, Layer&) {
     if (changed || w.role() == WeightRole::Matrix || w.is_tied()) return;
@@ -269,7 +269,7 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
   ASSERT_TRUE(changed);
   const auto other_model = finetune(model, *windows(model), two_epochs(), nullptr, record);
   ASSERT_FALSE(other_model);
-  EXPECT_NE(other_model.error().message.find("/base: "), std::string::npos) << other_model.error().message;
+  EXPECT_NE(other_model.error().text().find("/base: "), std::string::npos) << other_model.error().text();
   EXPECT_TRUE(record_run(folder.path, two_epochs()));
 }
 
@@ -278,7 +278,7 @@ TEST(Finetune, T_60_a_config_survives_its_json) {
   config.optimizer.beta2 = 0.95, config.schedule.milestones = {3, 9}, config.adapter.targets = {"up_proj"}, config.adapter.alpha = 1.0 / 3;
   const Json json = finetune_config_json(config);
   const auto again = finetune_config_from_json(json);
-  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(finetune_config_json(*again), json);
   Json unknown = json;
   unknown["ranks"] = 3;
@@ -297,7 +297,7 @@ TEST(Finetune, L_141_windows_are_as_long_as_the_context_of_the_model) {
   config.batch_size = config.micro_batch = config.steps = 1, config.validation_split = 0;
   const auto text = TokenWindows::create(std::vector<std::int32_t>(3001, 7), 3000, static_cast<std::size_t>(model.config.vocab_size), "pattern").value();
   const auto result = finetune(model, *text, config);
-  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->steps, 1u);
   EXPECT_EQ(model.network.prepare(Shape::of({1, 3001})).error().code, Code::ContextFull);
   EXPECT_TRUE(open_model().network.prepare(Shape::of({1, 2048})));  // beyond the 256 that it was trained for, as in a session

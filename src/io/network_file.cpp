@@ -49,9 +49,9 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
   };
   network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
     if (error) return;
-    const auto q = w.quantized();
+    auto q = w.quantized();
     if (!q) {
-      error = Error{q.error().code, path + ": " + q.error().message};
+      error = std::move(q.error().in_source(path));
       return;
     }
     const bool adapter = w.role() == WeightRole::Adapter;
@@ -108,7 +108,7 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
       LOOM_TRY(const QuantizedMatrix master, found->second.second->quantized());
       return w.restore_master(master);
     };
-    if (auto done = restore(); !done) error = Error{done.error().code, path + ": " + done.error().message};
+    if (auto done = restore(); !done) error = std::move(done.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   if (used != by_path.size()) return fail(Code::CorruptData, "{} tensors belong to no weight of the network", by_path.size() - used);
@@ -152,7 +152,7 @@ Result<std::string> network_to_checkpoint(const Network& network) {
   network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
     auto json = weight_to_json(w);
     if (!json) {
-      if (!error) error = Error{json.error().code, path + ": " + json.error().message};
+      if (!error) error = std::move(json.error().in_source(path));
       return;
     }
     weights[path.substr(0, path.size() - w.name().size() - 1)].emplace_back(w.name(), std::move(*json));

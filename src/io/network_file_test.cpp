@@ -28,7 +28,7 @@ std::vector<float> output_of(Network& network) {
   std::vector<float> x(shape.elements());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 37 % 41) - 20) / 16.0f;
   const auto y = session->forward({x.data(), shape});
-  EXPECT_TRUE(y) << y.error().message;
+  EXPECT_TRUE(y) << y.error().text();
   return y ? std::vector<float>(y->as(), y->as() + y->shape.elements()) : std::vector<float>{};
 }
 
@@ -37,20 +37,20 @@ TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_js
     const std::string type(name(static_cast<DType>(t)));
     SCOPED_TRACE(type);
     auto made = network_from_json(spec_of(type));
-    ASSERT_TRUE(made) << made.error().message;
+    ASSERT_TRUE(made) << made.error().text();
     const std::vector<float> expected = output_of(made->network);
     for (const bool keep_master : {false, true}) {
       const auto bytes = network_to_entity(made->network, {keep_master});
-      ASSERT_TRUE(bytes) << bytes.error().message;
+      ASSERT_TRUE(bytes) << bytes.error().text();
       auto loaded = network_from_entity(*bytes);
-      ASSERT_TRUE(loaded) << loaded.error().message;
+      ASSERT_TRUE(loaded) << loaded.error().text();
       EXPECT_EQ(output_of(loaded->network), expected);
       EXPECT_EQ(network_to_entity(loaded->network, {keep_master}).value(), *bytes) << "save(load(f)) = f";
     }
     const auto text = network_to_checkpoint(made->network);
-    ASSERT_TRUE(text) << text.error().message;
+    ASSERT_TRUE(text) << text.error().text();
     auto loaded = network_from_json(*text);
-    ASSERT_TRUE(loaded) << loaded.error().message;
+    ASSERT_TRUE(loaded) << loaded.error().text();
     EXPECT_EQ(output_of(loaded->network), expected);
     EXPECT_EQ(network_to_checkpoint(loaded->network).value(), *text);
   }
@@ -69,7 +69,7 @@ TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
   for (const DType type : {DType::float64, DType::float32, DType::float16, DType::int8, DType::ternary}) {
     SCOPED_TRACE(name(type));
     auto made = network_from_json(spec_of("float64"));
-    ASSERT_TRUE(made) << made.error().message;
+    ASSERT_TRUE(made) << made.error().text();
     made->network.visit_weights([&](const std::string&, Weight& w, Layer&) {
       std::vector<double> values(w.elements());
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = (static_cast<double>(i % 31) - 15.1) / 37;  // no float holds these
@@ -77,7 +77,7 @@ TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
     });
     ASSERT_TRUE(made->network.morph_all(type));
     auto loaded = network_from_entity(network_to_entity(made->network, {.keep_master = true}).value());
-    ASSERT_TRUE(loaded) << loaded.error().message;
+    ASSERT_TRUE(loaded) << loaded.error().text();
     EXPECT_EQ(masters(loaded->network), masters(made->network));
     EXPECT_EQ(output_of(loaded->network), output_of(made->network));
     ASSERT_TRUE(made->network.morph_all(DType::float64) && loaded->network.morph_all(DType::float64));
@@ -99,10 +99,10 @@ TEST(NetworkFile, V_26_G_08_G_15_F_04_links_gates_and_ties_come_back) {
       {"is_remote_link":true,"target_l":1}]},
     {"z":0,"y":0,"x":0,"l":6,"is_remote_link":true,"target_l":3,"link_mode":"feed","link_merge":"add"}]})";
   auto made = network_from_json(spec);
-  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_TRUE(made) << made.error().text();
   const std::vector<float> expected = output_of(made->network);
   const auto check = [&](Result<SpecResult> loaded) {
-    ASSERT_TRUE(loaded) << loaded.error().message;
+    ASSERT_TRUE(loaded) << loaded.error().text();
     EXPECT_EQ(dump_json(network_to_json(loaded->network)), dump_json(network_to_json(made->network)));
     EXPECT_EQ(output_of(loaded->network), expected);
   };
@@ -139,7 +139,7 @@ TEST(NetworkFile, D_11_packed_files_and_memory_are_as_small_as_their_bits) {
           {{"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":1024,"output_height":1024,"bias":true,"activation":"relu"}},
           {{"z":0,"y":0,"x":0,"l":1,"type":"dense","input_height":1024,"output_height":1024,"bias":true}}]}})",
         type));
-    EXPECT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(made) << made.error().text();
     const std::size_t file = network_to_entity(made->network).value().size();
     made->network.release_masters();
     return std::pair(static_cast<double>(file), static_cast<double>(made->network.resident_bytes()));

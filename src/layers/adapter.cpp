@@ -71,10 +71,10 @@ Result<void> attach_adapters(Layer& layer) {
     if (found == matrices.end()) {
       std::string known;
       for (const Weight* w : matrices) known += (known.empty() ? "" : ", ") + w->name();
-      return fail(config.weight.empty() ? Code::InvalidConfig : Code::UnknownName, "adapters/{}/weight: {} {} matrices: {}; one of them expected", i,
+      return fail_at({"adapters", std::to_string(i), "weight"}, config.weight.empty() ? Code::InvalidConfig : Code::UnknownName, "{} {} matrices: {}; one of them expected",
                   layer.kind(), matrices.size(), known);
     }
-    if (auto attached = attach_adapter(**found, config); !attached) return at(fmt::format("adapters/{}", i), std::move(attached).error());
+    if (auto attached = attach_adapter(**found, config); !attached) return under({"adapters", std::to_string(i)}, std::move(attached).error());
   }
   if (!layer.common.adapters.empty() && layer.common.freeze_base) layer.visit_weights([](Weight& w) { w.freeze(true); });
   return {};

@@ -1,7 +1,7 @@
 #pragma once
 // Spec of one low-rank adapter of a layer (engine L-140).
 
-#include "layers/fields.h"
+#include "core/config_visitor.h"
 
 namespace loom {
 
@@ -12,7 +12,7 @@ struct AdapterConfig {
   double alpha = 8;        // the product counts alpha / rank times
   bool enabled = true;
 
-  void fields(FieldVisitor& visit) {
+  void fields(ConfigVisitor& visit) {
     visit("name", name);
     visit("weight", weight);
     visit("rank", rank, {1, 65536});

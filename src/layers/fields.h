@@ -1,19 +1,13 @@
 #pragma once
-// The one list of a layer's settings: its fields() visits every key with the member that holds it. The JSON reader, writer and
-// schema, getters and fuzzers are visitors.
+// The one list of a layer's settings: its fields() visits every key with the member that holds it (core/config_visitor.h).
 
 #include <array>
-#include <cstdint>
-#include <functional>
-#include <initializer_list>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/config_visitor.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
@@ -41,55 +35,30 @@ struct LayerRef {
   bool empty() const { return path.empty() && !address; }
 };
 
-struct SizeRange {
-  std::size_t min = 0, max = 0x7fffffff;
+// The fields of a layer: besides those of every config, what refers to layers.
+class FieldVisitor : public virtual ConfigVisitor {
+ public:
+  using ConfigVisitor::operator();
+  virtual void operator()(Key key, Activation& value) = 0;
+  virtual void operator()(Key key, AxisSizes& value) = 0;
+  virtual void operator()(Key key, SkipFrom& value) = 0;
+  virtual void operator()(Key key, LayerRef& value) = 0;
+  // Children with settings of their own; their paths are `key`.i or `key`.
+  virtual void operator()(Key key, std::vector<LayerPtr>& children) = 0;
+  virtual void operator()(Key key, LayerPtr& child) = 0;
 };
 
-class FieldVisitor {
+// Looks at no field: for visitors that look for few.
+class QuietFieldVisitor : public FieldVisitor, public QuietVisitor {
  public:
-  virtual ~FieldVisitor() = default;
-  // `keys`: the key and its aliases, separated by '|'. The member holds the default before it is read.
-  virtual void operator()(std::string_view keys, std::size_t& value, SizeRange range = {}) = 0;
-  virtual void operator()(std::string_view keys, bool& value) = 0;
-  virtual void operator()(std::string_view keys, double& value) = 0;
-  virtual void operator()(std::string_view keys, std::string& value) = 0;
-  virtual void operator()(std::string_view keys, Activation& value) = 0;
-  virtual void operator()(std::string_view keys, AxisSizes& value) = 0;
-  virtual void operator()(std::string_view keys, std::vector<std::size_t>& value) = 0;
-  virtual void operator()(std::string_view keys, std::vector<std::int64_t>& value) = 0;
-  virtual void operator()(std::string_view keys, std::vector<bool>& value) = 0;
-  virtual void operator()(std::string_view keys, SkipFrom& value) = 0;
-  virtual void operator()(std::string_view keys, LayerRef& value) = 0;
-  // Children with settings of their own; their paths are `key`.i or `key`.
-  virtual void operator()(std::string_view keys, std::vector<LayerPtr>& children) = 0;
-  virtual void operator()(std::string_view keys, LayerPtr& child) = 0;
-  // An object with fields of its own.
-  virtual void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) = 0;
-
-  // Objects with fields of their own, at most kMaxObjects.
-  template <class T>
-  void objects(std::string_view key, std::vector<T>& items) {
-    T fresh;
-    list(
-        key, items.size(), [&](std::size_t size) { items.assign(size, T()); },
-        [&](std::size_t i, FieldVisitor& visit) { (i < items.size() ? items[i] : fresh).fields(visit); });
-  }
-  static constexpr std::size_t kMaxObjects = 64;
-
-  // One of a list of names; `unknown` is the error of any other.
-  template <class E>
-  void choice(std::string_view keys, E& value, std::initializer_list<std::string_view> names, Code unknown = Code::UnknownName) {
-    auto index = static_cast<std::size_t>(value);
-    choose(keys, index, {names.begin(), names.size()}, unknown);
-    if (static_cast<E>(index) != value) value = static_cast<E>(index);  // several threads may write specs of one layer
-  }
-
- protected:
-  // item(i, visit) visits the fields of object i; beyond the last, those of a fresh one.
-  virtual void list(std::string_view key, std::size_t size, const std::function<void(std::size_t)>& resize,
-                    const std::function<void(std::size_t, FieldVisitor&)>& item) = 0;
-  // Names may have aliases, separated by '|'.
-  virtual void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code unknown) = 0;
+  using FieldVisitor::operator();
+  using QuietVisitor::operator();
+  void operator()(Key, Activation&) override {}
+  void operator()(Key, AxisSizes&) override {}
+  void operator()(Key, SkipFrom&) override {}
+  void operator()(Key, LayerRef&) override {}
+  void operator()(Key, std::vector<LayerPtr>&) override {}
+  void operator()(Key, LayerPtr&) override {}
 };
 
 }  // namespace loom

@@ -68,7 +68,7 @@ TEST(Weight, D_24_inject_gives_the_values_of_the_packed_data_in_every_type) {
       Weight w = declared(kRows, kCols);
       const Encoding encoding{dtype, span};
       const auto injected = w.inject(encoding, p.codes, p.scales, p.zeros);
-      ASSERT_TRUE(injected) << injected.error().message;
+      ASSERT_TRUE(injected) << injected.error().text();
       EXPECT_EQ(w.dtype(), dtype);
       EXPECT_EQ(w.has_master(), dtype == DType::float32 || dtype == DType::float64) << name(dtype);
       EXPECT_EQ(values_of(w), dequantize(q)) << name(dtype);
@@ -100,7 +100,7 @@ TEST(Weight, D_24_inject_refuses_wrong_sizes_and_codes) {
   const std::vector<float> before = values_of(w);
   const auto failed = w.inject(ternary, {}, p.scales);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message.rfind("weight: ", 0), 0u) << failed.error().message;
+  EXPECT_EQ(failed.error().text().rfind("weight: ", 0), 0u) << failed.error().text();
   EXPECT_EQ(values_of(w), before);
 }
 
@@ -115,7 +115,7 @@ TEST(Weight, D_24_inject_bitnet_equals_the_packing_of_transformers) {
     const auto packed = base64_decode(*as_string(c["packed"]));
     Weight w = declared(rows, cols);
     const auto injected = w.inject_bitnet(*packed, scale);
-    ASSERT_TRUE(injected) << injected.error().message;
+    ASSERT_TRUE(injected) << injected.error().text();
     EXPECT_FALSE(w.has_master());
     EXPECT_EQ(w.dtype(), DType::ternary);
     const QuantizedMatrix q = w.quantized().value();

@@ -53,7 +53,7 @@ Result<void> Loss::check_read() const {
                                                         {"heads", config_.heads.empty()},
                                                         {"temperature", config_.temperature == standard.temperature}};
   for (const auto& [key, is_standard] : settings)
-    if (!is_standard && !reads(key)) return fail(Code::InvalidConfig, "{} has no {}", name(), key);
+    if (!is_standard && !reads(key)) return fail_at({std::string(key)}, Code::InvalidConfig, "{} has no {}", name(), key);
   return {};
 }
 

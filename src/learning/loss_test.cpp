@@ -68,7 +68,7 @@ void expect_golden(double bound) {
     SCOPED_TRACE(*as_string(*find(c, "name")));
     test::Machine m;
     const auto loss = Loss::create(config_of(*find(c, "config")));
-    ASSERT_TRUE(loss) << loss.error().message;
+    ASSERT_TRUE(loss) << loss.error().text();
     Batch<T> b = batch_of<T>(c);
     LossCall call = b.call();
     const std::vector<float> mask = list_or_none<float>(c, "mask");
@@ -76,7 +76,7 @@ void expect_golden(double bound) {
     const Json* other = find(c, "target_gradient");
     if (other) call.target_gradient = b.target_gradient();
     const auto value = loss->evaluate(m.exec, call);
-    ASSERT_TRUE(value) << value.error().message;
+    ASSERT_TRUE(value) << value.error().text();
     const double want = as_number(*find(c, "value")).value();
     EXPECT_NEAR(value->value, want, bound * std::abs(want));
     test::expect_near(b.g, test::numbers<double>(*find(c, "gradient")), bound);
@@ -357,7 +357,7 @@ TEST(Loss, J_21_names_and_aliases) {
     const auto loss = Loss::create({.name = unknown});
     ASSERT_FALSE(loss) << unknown;
     EXPECT_EQ(loss.error().code, Code::UnknownName);
-    EXPECT_NE(loss.error().message.find("nearest"), std::string::npos);
+    EXPECT_NE(loss.error().text().find("nearest"), std::string::npos);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/config_reader.h"
+
 namespace loom {
 
 Result<MasterClamp> master_clamp_from_json(const Json& json) {
@@ -12,7 +14,7 @@ Result<MasterClamp> master_clamp_from_json(const Json& json) {
   }
   const std::optional<double> limit = as_number(json);
   if (!limit || !(*limit > 0) || !(*limit <= 1e30))
-    return fail(Code::InvalidConfig, "clamp_master: \"auto\", \"none\" or a number above 0 expected, {} given", printable(dump_json(json)));
+    return fail(Code::InvalidConfig, "{}", expected("\"auto\", \"none\" or a number above 0", json));
   return MasterClamp{MasterClamp::Rule::Limit, *limit};
 }
 

@@ -218,7 +218,7 @@ TEST(Optimizer, J_23_hostile_settings_are_errors) {
   const auto unknown = Optimizer::create({.name = "adamm"});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Code::UnknownName);
-  EXPECT_NE(unknown.error().message.find("adam, adamw"), std::string::npos) << unknown.error().message;
+  EXPECT_NE(unknown.error().text().find("adam, adamw"), std::string::npos) << unknown.error().text();
   const std::vector<OptimizerConfig> bad = {{.momentum = -0.1},
                                             {.momentum = 1},
                                             {.momentum = nan},
@@ -295,7 +295,7 @@ TEST(Lbfgs, T_24_every_step_is_that_of_the_reference) {
         ASSERT_TRUE(lbfgs.restore(std::move(pairs)));
       }
       const auto outcome = lbfgs.step(weights, gradients, 1, [&]() -> Result<double> { return rosenbrock(w, g); });
-      ASSERT_TRUE(outcome) << outcome.error().message;
+      ASSERT_TRUE(outcome) << outcome.error().text();
       EXPECT_TRUE(outcome->moved);
       std::vector<double> got = {outcome->loss};
       got.insert(got.end(), w.begin(), w.end());
@@ -378,7 +378,7 @@ TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_noth
     }
     ASSERT_FALSE(moved) << name;
     EXPECT_EQ(moved.error().code, Code::NonFinite);
-    EXPECT_NE(moved.error().message.find("b: "), std::string::npos) << moved.error().message;
+    EXPECT_NE(moved.error().text().find("b: "), std::string::npos) << moved.error().text();
     EXPECT_EQ(optimizer.steps(), 1u);
     EXPECT_EQ(all(), before) << name;
     h.back() = -0.125f;

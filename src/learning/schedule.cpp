@@ -90,7 +90,7 @@ Result<void> Schedule::check() const {
 Result<void> Schedule::check_read() const {
   const ScheduleConfig &c = config_, standard;
   const auto of = [&](std::initializer_list<Kind> kinds, std::string_view key, const auto& value, const auto& usual) -> Result<void> {
-    if (value != usual && !is(kinds)) return fail(Code::InvalidConfig, "schedule {} has no {}", c.name, key);
+    if (value != usual && !is(kinds)) return fail_at({std::string(key)}, Code::InvalidConfig, "schedule {} has no {}", c.name, key);
     return {};
   };
   LOOM_TRY_VOID(of({Kind::Step}, "size", c.size, standard.size));
@@ -118,7 +118,7 @@ Result<void> Schedule::check_read() const {
   LOOM_TRY_VOID(of({Kind::Plateau}, "cooldown", c.cooldown, standard.cooldown));
   LOOM_TRY_VOID(of({Kind::Plateau}, "higher_is_better", c.higher_is_better, standard.higher_is_better));
   if (kind_ == Kind::Cyclic && mode_ != Mode::ExpRange && c.gamma != standard.gamma)
-    return fail(Code::InvalidConfig, "schedule {} has no gamma but in cyclic_mode exp_range", c.name);
+    return fail_at({"gamma"}, Code::InvalidConfig, "schedule {} has no gamma but in cyclic_mode exp_range", c.name);
   if (c.warmup_steps == 0 && (c.warmup_shape != standard.warmup_shape || c.warmup_factor != standard.warmup_factor))
     return fail(Code::InvalidConfig, "schedule {}: warmup_shape and warmup_factor ask for warmup_steps", c.name);
   return {};

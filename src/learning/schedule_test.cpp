@@ -50,7 +50,7 @@ TEST(Schedule, T_30_every_schedule_gives_the_rates_of_the_frameworks) {
     ++cases;
     SCOPED_TRACE(find(c, "config")->dump());
     const auto schedule = Schedule::create(config_of(*find(c, "config")));
-    ASSERT_TRUE(schedule) << schedule.error().message;
+    ASSERT_TRUE(schedule) << schedule.error().text();
     const std::vector<double> want = test::numbers<double>(*find(c, "rates"));
     // The frameworks update the rate of the step before, so their rounding adds up over the steps.
     for (std::size_t s = 0; s < want.size(); ++s) EXPECT_NEAR(schedule->rate(s), want[s], 1e-14) << "step " << s;
@@ -182,7 +182,7 @@ TEST(Schedule, T_30_hostile_settings_are_errors) {
   auto made = Schedule::create(c);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, Code::UnknownName);
-  EXPECT_NE(made.error().message.find("cosine"), std::string::npos) << made.error().message;
+  EXPECT_NE(made.error().text().find("cosine"), std::string::npos) << made.error().text();
   const auto refused = [](auto&& change) {
     ScheduleConfig bad;
     change(bad);

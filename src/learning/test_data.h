@@ -30,7 +30,7 @@ struct Machine {
 inline Json learning_golden(const std::string& name) {
   const auto text = read_text_file(test::source_path("tests/golden/learning/") + name + ".json");
   if (!text) {
-    ADD_FAILURE() << text.error().message;
+    ADD_FAILURE() << text.error().text();
     return Json::object();
   }
   return parse_json(*text).value();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/config_reader.h"
+#include "core/json.h"
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "lm/model_config.h"
@@ -162,13 +164,13 @@ Result<void> check_keys(const Json& config, const std::string& type) {
     if (value.is_null() || contains(kHonoured, key) || contains(kIgnorable, key)) continue;
     if (type == "bitnet" && (key == "quantization_config" || (key == "auto_map" && names_bitnet_classes(value)))) continue;
     if (key == "quantization_config" || key == "auto_map")
-      return fail(Code::Unsupported, "/{}: {} is not supported", key,
-                  key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
+      return fail_at({key}, Code::Unsupported, "{} is not supported",
+                     key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
     const bool must_be_on = contains(kMustBeOn, key);
     if (!must_be_on && !contains(kMustBeOff, key))
-      return fail(Code::UnknownKey, "/{}: an unknown key; it might change results, so the model is refused", printable(key));
+      return fail_at({printable(key)}, Code::UnknownKey, "unknown key; it might change results, so the model is refused");
     if (must_be_on ? as_bool(value) != true : !is_off(value))
-      return fail(Code::Unsupported, "/{} is {}: this option is not supported", key, printable(dump_json(value)));
+      return fail_at({key}, Code::Unsupported, "{} is not supported", shown(value));
   }
   return {};
 }
@@ -176,7 +178,7 @@ Result<void> check_keys(const Json& config, const std::string& type) {
 // Typed reads of one object's members. A missing or null member leaves `to` as it is, unless it is required.
 class Fields {
  public:
-  Fields(const Json& object, std::string place) : object_(object), place_(std::move(place)) {}
+  Fields(const Json& object, Steps place) : object_(object), place_(std::move(place)) {}
 
   const Json* get(const char* key) const {
     const Json* value = find(object_, key);
@@ -200,27 +202,31 @@ class Fields {
   Result<void> read(const char* key, T& to, bool required, const char* what, Read as) const {
     const Json* value = get(key);
     if (!value && !required) return {};
-    if (!value) return fail(Code::InvalidConfig, "{}/{} is missing, expected {}", place_, key, what);
-    const auto found = as(*value);
-    if (!found) return fail(Code::InvalidConfig, "{}/{} is {}, expected {}", place_, key, printable(dump_json(*value)), what);
-    to = *found;
-    return {};
+    const auto found = value ? as(*value) : std::nullopt;
+    if (found) {
+      to = *found;
+      return {};
+    }
+    Steps place = place_;
+    place.emplace_back(key);
+    return fail_at(std::move(place), Code::InvalidConfig, "{}", value ? expected(what, *value) : "is missing");
   }
   const Json& object_;
-  std::string place_;
+  Steps place_;
 };
 
 Result<void> check_architecture(const Json& config, const Family& family) {
   const Json* list = find(config, "architectures");
   if (!list || list->is_null()) return {};
   if (!list->is_array() || list->size() != 1 || !as_string((*list)[0]) || *as_string((*list)[0]) != family.model_class)
-    return fail(Code::Unsupported, "/architectures is {}, expected [\"{}\"]", printable(dump_json(*list)), family.model_class);
+    return fail_at({"architectures"}, Code::Unsupported, "{}", expected(fmt::format("[\"{}\"]", family.model_class), *list));
   return {};
 }
 
 // "linear", "llama3", "yarn" with their numbers; anything else changes angles in a way that is not implemented.
-Result<void> read_rope(const Json& rope, const std::string& place, ModelConfig& c) {
-  if (!rope.is_object()) return fail(Code::InvalidConfig, "{} is {}, expected an object", place, printable(dump_json(rope)));
+Result<void> read_rope(const Json& rope, const char* key_of_it, ModelConfig& c) {
+  const Steps place = {key_of_it};
+  if (!rope.is_object()) return fail_at(place, Code::InvalidConfig, "{}", expected("an object", rope));
   const Fields in(rope, place);
   std::string type = "default";
   LOOM_TRY_VOID(in.text("type", type));  // the older name
@@ -235,10 +241,10 @@ Result<void> read_rope(const Json& rope, const std::string& place, ModelConfig& 
     s.type = RopeScalingType::Yarn,
     used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor"});
   else if (type != "default")
-    return fail(Code::Unsupported, "{}: type \"{}\" is not supported; linear, llama3 and yarn are", place, printable(type));
+    return fail_at(place, Code::Unsupported, "type \"{}\" is not supported; linear, llama3 and yarn are", printable(type));
   for (const auto& [key, value] : *rope.get_ptr<const Json::object_t*>())
     if (!value.is_null() && std::find(used.begin(), used.end(), key) == used.end())
-      return fail(Code::Unsupported, "{}/{}: not a key of type \"{}\"", place, printable(key), type);
+      return fail_at({place[0], printable(key)}, Code::Unsupported, "not a key of type \"{}\"", type);
   const bool llama3 = s.type == RopeScalingType::Llama3;
   LOOM_TRY_VOID(in.number("factor", s.factor, s.type != RopeScalingType::None));
   LOOM_TRY_VOID(in.number("low_freq_factor", s.low_freq_factor, llama3));
@@ -259,27 +265,27 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.number("rope_theta", c.rope_theta));
   LOOM_TRY_VOID(in.number("partial_rotary_factor", c.partial_rotary_factor));
   const Json *older = in.get("rope_scaling"), *newer = in.get("rope_parameters");
-  if (older && newer && *older != *newer) return fail(Code::InvalidConfig, "/rope_scaling and /rope_parameters are both there and differ");
+  if (older && newer && *older != *newer) return fail_at({"rope_scaling"}, Code::InvalidConfig, "differs from /rope_parameters, which is there too");
   const double top_theta = c.rope_theta, top_partial = c.partial_rotary_factor;
-  if (newer) LOOM_TRY_VOID(read_rope(*newer, "/rope_parameters", c));
-  if (older && !newer) LOOM_TRY_VOID(read_rope(*older, "/rope_scaling", c));
+  if (newer) LOOM_TRY_VOID(read_rope(*newer, "rope_parameters", c));
+  if (older && !newer) LOOM_TRY_VOID(read_rope(*older, "rope_scaling", c));
   if ((in.get("rope_theta") && c.rope_theta != top_theta) || (in.get("partial_rotary_factor") && c.partial_rotary_factor != top_partial))
-    return fail(Code::InvalidConfig, "/rope_theta or /partial_rotary_factor stands in two places with two values");
+    return fail_at({"rope_theta"}, Code::InvalidConfig, "it or /partial_rotary_factor stands in two places with two values");
   // transformers ignores it in these families, or fails.
   if (c.partial_rotary_factor != 1)
-    return fail(Code::Unsupported, "/partial_rotary_factor is {}: models of type {} turn whole heads", c.partial_rotary_factor, c.architecture);
+    return fail_at({"partial_rotary_factor"}, Code::Unsupported, "expected 1, since models of type {} turn whole heads, got {}", c.architecture, c.partial_rotary_factor);
   return {};
 }
 
 Result<void> read_window(const Json& config, const Fields& in, const Family& family, ModelConfig& c) {
   const Json* const given = find(config, "sliding_window");
   if (family.sliding_window < 0) {
-    if (given && !is_off(*given)) return fail(Code::Unsupported, "/sliding_window: models of type {} have none", c.architecture);
+    if (given && !is_off(*given)) return fail_at({"sliding_window"}, Code::Unsupported, "models of type {} have none", c.architecture);
   } else if (!given) {
     c.sliding_window = family.sliding_window;
   } else if (!given->is_null()) {   // null: none
     LOOM_TRY_VOID(in.integer("sliding_window", c.sliding_window));
-    if (c.sliding_window < 1) return fail(Code::InvalidConfig, "/sliding_window is {}, expected at least 1 or null", c.sliding_window);
+    if (c.sliding_window < 1) return fail_at({"sliding_window"}, Code::InvalidConfig, "expected at least 1 or null, got {}", c.sliding_window);
   }
   std::int64_t first = 0;
   if (family.slides_by_layer) {   // the others have no such keys, and transformers ignores them there
@@ -292,16 +298,16 @@ Result<void> read_window(const Json& config, const Fields& in, const Family& fam
   const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
   for (std::size_t i = 0; i < layers; ++i) c.layer_slides.push_back(static_cast<std::int64_t>(i) >= first);
   if (const Json* types = in.get("layer_types")) {
-    if (!types->is_array() || types->size() != layers) return fail(Code::InvalidConfig, "/layer_types: expected a list of {} names", layers);
+    if (!types->is_array() || types->size() != layers) return fail_at({"layer_types"}, Code::InvalidConfig, "{}", expected(fmt::format("a list of {} names", layers), *types));
     for (std::size_t i = 0; i < layers; ++i) {
       const Json& t = (*types)[i];
       const std::string* kind = as_string(t);
       if (!kind || (*kind != "full_attention" && *kind != "sliding_attention"))
-        return fail(Code::Unsupported, "/layer_types: {} is not supported; full_attention and sliding_attention are", printable(dump_json(t)));
+        return fail_at({"layer_types", std::to_string(i)}, Code::Unsupported, "{} is not supported; full_attention and sliding_attention are", shown(t));
       const bool slides = *kind == "sliding_attention";
-      if (slides && c.sliding_window == 0) return fail(Code::InvalidConfig, "/layer_types has sliding layers, but no sliding_window is in use");
+      if (slides && c.sliding_window == 0) return fail_at({"layer_types"}, Code::InvalidConfig, "has sliding layers, but no sliding_window is in use");
       if (!family.slides_by_layer && slides != (c.sliding_window > 0))
-        return fail(Code::Unsupported, "/layer_types: the layers of a {} model are all of one kind", c.architecture);
+        return fail_at({"layer_types"}, Code::Unsupported, "the layers of a {} model are all of one kind", c.architecture);
       c.layer_slides[i] = slides;
     }
   }
@@ -316,8 +322,8 @@ Result<void> read_biases(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.boolean("mlp_bias", c.mlp_bias));
   // Which classes of transformers read these two keys; the others have fixed biases and ignore them.
   if (attention && c.architecture != "llama" && c.architecture != "qwen3")
-    return fail(Code::Unsupported, "/attention_bias: models of type {} have no such option", c.architecture);
-  if (c.mlp_bias && c.architecture != "llama") return fail(Code::Unsupported, "/mlp_bias: models of type {} have no such option", c.architecture);
+    return fail_at({"attention_bias"}, Code::Unsupported, "models of type {} have no such option", c.architecture);
+  if (c.mlp_bias && c.architecture != "llama") return fail_at({"mlp_bias"}, Code::Unsupported, "models of type {} have no such option", c.architecture);
   c.qkv_bias = attention || c.architecture == "qwen2";
   c.o_bias = attention;
   c.qk_norm = c.architecture == "qwen3";
@@ -328,8 +334,8 @@ Result<void> read_biases(const Fields& in, ModelConfig& c) {
 // Packed ternary weights of a BitNet checkpoint (Hugging Face transformers, integrations/bitnet.py).
 Result<void> read_ternary(const Json& quantization, ModelConfig& c) {
   if (!quantization.is_object())
-    return fail(Code::InvalidConfig, "/quantization_config is {}, expected an object", printable(dump_json(quantization)));
-  const Fields in(quantization, "/quantization_config");
+    return fail_at({"quantization_config"}, Code::InvalidConfig, "{}", expected("an object", quantization));
+  const Fields in(quantization, {"quantization_config"});
   std::string method, linear = "bitlinear", mode = "offline";
   bool use_rms_norm = false;
   LOOM_TRY_VOID(in.text("quant_method", method, true));
@@ -338,16 +344,16 @@ Result<void> read_ternary(const Json& quantization, ModelConfig& c) {
   LOOM_TRY_VOID(in.boolean("use_rms_norm", use_rms_norm));
   constexpr std::string_view kKnown[] = {"quant_method", "linear_class", "quantization_mode", "use_rms_norm", "rms_norm_eps", "modules_to_not_convert"};
   for (const auto& [key, value] : *quantization.get_ptr<const Json::object_t*>())
-    if (!value.is_null() && !contains(kKnown, key)) return fail(Code::UnknownKey, "/quantization_config/{}: an unknown key", printable(key));
+    if (!value.is_null() && !contains(kKnown, key)) return fail_at({"quantization_config", printable(key)}, Code::UnknownKey, "unknown key; nearest: {}", nearest_names(key, kKnown));
   const bool known = linear == "autobitlinear" || linear == "bitlinear";
   if (method != "bitnet" || !known || mode != "offline" || use_rms_norm)
-    return fail(Code::Unsupported, "/quantization_config: {} is not supported; bitnet's autobitlinear and bitlinear, offline and without a norm, are",
+    return fail_at({"quantization_config"}, Code::Unsupported, "{} is not supported; bitnet's autobitlinear and bitlinear, offline and without a norm, are",
                 printable(dump_json(quantization)));
   c.ternary_weights = linear == "autobitlinear" ? TernaryWeights::Multiplied : TernaryWeights::Divided;
   return {};
 }
 
-Result<std::vector<std::int64_t>> token_ids(const Json& value, const char* place) {
+Result<std::vector<std::int64_t>> token_ids(const Json& value) {
   std::vector<std::int64_t> ids;
   const auto add = [&](const Json& v) {
     const auto id = v.is_number_integer() ? as_int(v) : std::nullopt;
@@ -359,7 +365,7 @@ Result<std::vector<std::int64_t>> token_ids(const Json& value, const char* place
     for (const Json& v : value) ok = ok && add(v);
   else
     ok = value.is_null() || add(value);
-  if (!ok) return fail(Code::InvalidConfig, "{} is {}, expected an id or a list of ids", place, printable(dump_json(value)));
+  if (!ok) return fail_at({"eos_token_id"}, Code::InvalidConfig, "{}", expected("an id or a list of ids", value));
   return ids;
 }
 
@@ -374,7 +380,7 @@ Result<void> read_token_id(const Fields& in, const char* key, std::int64_t& to) 
   if (!value) return {};
   if (value->is_array() && value->size() == 1) value = &(*value)[0];
   const auto id = value->is_number_integer() ? as_int(*value) : std::nullopt;
-  if (!id) return fail(Code::InvalidConfig, "/{} is {}, expected an id", key, printable(dump_json(*value)));
+  if (!id) return fail_at({key}, Code::InvalidConfig, "{}", expected("an id", *value));
   to = *id;
   return {};
 }
@@ -387,7 +393,7 @@ Result<void> read_token_ids(const Json& config, const Fields& in, const Family& 
   LOOM_TRY_VOID(read_token_id(in, "pad_token_id", c.pad_token_id));
   if (const std::int64_t eos = by_default("eos_token_id", family.eos_token_id); eos >= 0) c.eos_token_ids = {eos};
   if (const Json* eos = in.get("eos_token_id")) {
-    LOOM_TRY(c.eos_token_ids, token_ids(*eos, "/eos_token_id"));
+    LOOM_TRY(c.eos_token_ids, token_ids(*eos));
     sort_unique(c.eos_token_ids);
   }
   return {};
@@ -401,18 +407,18 @@ Result<void> read_sizes(const Json& config, const Fields& in, const Family& fami
   LOOM_TRY_VOID(in.integer("vocab_size", c.vocab_size, true));
   LOOM_TRY_VOID(in.integer("max_position_embeddings", c.max_position_embeddings, true));
   if (c.num_hidden_layers < 1 || c.num_hidden_layers > 4096)
-    return fail(Code::InvalidConfig, "/num_hidden_layers is {}, expected 1 to 4096", c.num_hidden_layers);
-  if (c.num_attention_heads < 1) return fail(Code::InvalidConfig, "/num_attention_heads is {}, expected at least 1", c.num_attention_heads);
+    return fail_at({"num_hidden_layers"}, Code::InvalidConfig, "expected 1 to 4096, got {}", c.num_hidden_layers);
+  if (c.num_attention_heads < 1) return fail_at({"num_attention_heads"}, Code::InvalidConfig, "expected at least 1, got {}", c.num_attention_heads);
   const bool by_default = family.num_key_value_heads > 0 && !find(config, "num_key_value_heads");
   c.num_key_value_heads = by_default ? family.num_key_value_heads : c.num_attention_heads;
   LOOM_TRY_VOID(in.integer("num_key_value_heads", c.num_key_value_heads));
   c.head_dim = c.architecture == "qwen3" ? 128 : c.hidden_size / c.num_attention_heads;
   if (c.architecture != "qwen3" && !in.get("head_dim") && c.hidden_size % c.num_attention_heads != 0)
-    return fail(Code::InvalidConfig, "/hidden_size {} does not divide among {} heads", c.hidden_size, c.num_attention_heads);
+    return fail_at({"hidden_size"}, Code::InvalidConfig, "{} does not divide among {} heads", c.hidden_size, c.num_attention_heads);
   LOOM_TRY_VOID(in.integer("head_dim", c.head_dim));
   double eps = family.rms_norm_eps;
   LOOM_TRY_VOID(in.number("rms_norm_eps", eps));
-  if (!(eps > 0) || eps > 1) return fail(Code::InvalidConfig, "/rms_norm_eps is {}, expected above 0 and at most 1", eps);
+  if (!(eps > 0) || eps > 1) return fail_at({"rms_norm_eps"}, Code::InvalidConfig, "expected above 0 and at most 1, got {}", eps);
   c.rms_norm_eps = static_cast<float>(eps);
   return {};
 }
@@ -420,13 +426,13 @@ Result<void> read_sizes(const Json& config, const Fields& in, const Family& fami
 }  // namespace
 
 Result<ModelConfig> config_from_json(const Json& config) {
-  if (!config.is_object()) return fail(Code::InvalidConfig, "config.json is no JSON object");
-  const Fields in(config, "");
+  if (!config.is_object()) return fail(Code::InvalidConfig, "{}", expected("an object", config));
+  const Fields in(config, {});
   ModelConfig c;
   LOOM_TRY_VOID(in.text("model_type", c.architecture, true));
   const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return f.type == c.architecture; });
   if (family == std::end(kFamilies))
-    return fail(Code::Unsupported, "/model_type \"{}\" is not supported; supported are {}", printable(c.architecture), kSupported);
+    return fail_at({"model_type"}, Code::Unsupported, "\"{}\" is not supported; supported are {}", printable(c.architecture), kSupported);
   LOOM_TRY_VOID(check_architecture(config, *family));
   LOOM_TRY_VOID(check_keys(config, c.architecture));
   c.hidden_act = family->hidden_act, c.rope_theta = family->rope_theta;
@@ -446,10 +452,11 @@ Result<ModelConfig> config_from_json(const Json& config) {
 Result<void> add_generation_config(ModelConfig& config, const Json& generation_config) {
   const Json* eos = find(generation_config, "eos_token_id");
   if (!eos) return {};
-  LOOM_TRY(const auto ids, token_ids(*eos, "generation_config /eos_token_id"));
-  for (const std::int64_t id : ids) {
+  const auto ids = token_ids(*eos);
+  if (!ids) return at("generation_config", ids.error());
+  for (const std::int64_t id : *ids) {
     if (id >= config.vocab_size)
-      return fail(Code::InvalidConfig, "generation_config /eos_token_id {} is outside the vocabulary of {}", id, config.vocab_size);
+      return at("generation_config", {Code::InvalidConfig, fmt::format("{} is outside the vocabulary of {}", id, config.vocab_size), Steps{"eos_token_id"}});
     config.eos_token_ids.push_back(id);
   }
   sort_unique(config.eos_token_ids);

@@ -95,20 +95,20 @@ void expect_smollm2(const ModelConfig& c) {
 
 TEST(ModelConfig, F_53_one_model_from_three_sources_is_one_config) {
   const auto older = read(kSmolLm2), newer = read(kSmolLm2Version5);
-  ASSERT_TRUE(older) << older.error().message;
-  ASSERT_TRUE(newer) << newer.error().message;
+  ASSERT_TRUE(older) << older.error().text();
+  ASSERT_TRUE(newer) << newer.error().text();
   expect_smollm2(*older);
   expect_smollm2(*newer);
   const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   const auto gguf = config_from_gguf(*file);
-  ASSERT_TRUE(gguf) << gguf.error().message;
+  ASSERT_TRUE(gguf) << gguf.error().text();
   expect_smollm2(*gguf);
 }
 
 TEST(ModelConfig, F_53_llama3_rope) {
   const auto c = read(kLlama31);
-  ASSERT_TRUE(c) << c.error().message;
+  ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->rope_scaling.type, RopeScalingType::Llama3);
   EXPECT_EQ(c->rope_scaling.factor, 8);
   EXPECT_EQ(c->rope_scaling.low_freq_factor, 1);
@@ -121,20 +121,20 @@ TEST(ModelConfig, F_53_llama3_rope) {
 
 TEST(ModelConfig, F_53_sliding_windows) {
   const auto mistral = read(kMistral);
-  ASSERT_TRUE(mistral) << mistral.error().message;
+  ASSERT_TRUE(mistral) << mistral.error().text();
   EXPECT_EQ(mistral->window_of_layer(0), 4096);
   EXPECT_EQ(mistral->window_of_layer(31), 4096);
   const auto off = read(kQwen25);
-  ASSERT_TRUE(off) << off.error().message;
+  ASSERT_TRUE(off) << off.error().text();
   EXPECT_EQ(off->window_of_layer(23), 0);
   const auto on = read(with(kQwen25, "use_sliding_window", "true"));
-  ASSERT_TRUE(on) << on.error().message;
+  ASSERT_TRUE(on) << on.error().text();
   EXPECT_EQ(on->window_of_layer(20), 0);
   EXPECT_EQ(on->window_of_layer(21), 32768);
   std::string types = "[";
   for (int i = 0; i < 24; ++i) types += fmt::format("{}\"{}\"", i ? "," : "", i % 2 ? "sliding_attention" : "full_attention");
   const auto listed = read(with(with(kQwen25, "use_sliding_window", "true"), "layer_types", types + "]"));
-  ASSERT_TRUE(listed) << listed.error().message;
+  ASSERT_TRUE(listed) << listed.error().text();
   EXPECT_EQ(listed->window_of_layer(2), 0);
   EXPECT_EQ(listed->window_of_layer(3), 32768);
   EXPECT_EQ(read(with(kQwen25, "layer_types", types + "]")).error().code, Code::InvalidConfig);  // sliding layers without a window
@@ -155,11 +155,11 @@ TEST(ModelConfig, G_96_biases_and_norms_by_family) {
 
 TEST(ModelConfig, F_53_rope_scaling_types) {
   const auto linear = read(with(kSmolLm2, "rope_scaling", R"({"type":"linear","factor":2.5})"));
-  ASSERT_TRUE(linear) << linear.error().message;
+  ASSERT_TRUE(linear) << linear.error().text();
   EXPECT_EQ(linear->rope_scaling.type, RopeScalingType::Linear);
   EXPECT_EQ(linear->rope_scaling.factor, 2.5);
   const auto yarn = read(with(kQwen25, "rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":32768})"));
-  ASSERT_TRUE(yarn) << yarn.error().message;
+  ASSERT_TRUE(yarn) << yarn.error().text();
   EXPECT_EQ(yarn->rope_scaling.type, RopeScalingType::Yarn);
   EXPECT_EQ(yarn->rope_scaling.beta_fast, 32);
   EXPECT_FALSE(yarn->rope_scaling.attention_factor);
@@ -222,7 +222,7 @@ TEST(ModelConfig, F_53_keys_that_change_nothing_are_read) {
            {"model_max_length", "4096"}, {"num_experts", "0"}, {"use_qk_norm", "false"}, {"use_flash_attention", "true"}, {"hidden_act", "\"swish\""},
            {"bos_token_id", "[1]"}, {"pad_token_id", "[0]"}, {"gradient_checkpointing", "true"}, {"_commit_hash", "null"}}) {
     const auto c = read(with(kSmolLm2, key.c_str(), value));
-    ASSERT_TRUE(c) << c.error().message;
+    ASSERT_TRUE(c) << c.error().text();
     EXPECT_EQ(c->hidden_act, "silu");
     EXPECT_EQ(c->bos_token_id, 1);
   }
@@ -239,8 +239,8 @@ TEST(ModelConfig, F_54_refuses_by_name) {
     const auto refused = read(with(kSmolLm2, "model_type", fmt::format("\"{}\"", type)));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::Unsupported);
-    EXPECT_NE(refused.error().message.find(fmt::format("\"{}\"", type)), std::string::npos);
-    EXPECT_NE(refused.error().message.find("llama, mistral, qwen2, qwen3"), std::string::npos);
+    EXPECT_NE(refused.error().text().find(fmt::format("\"{}\"", type)), std::string::npos);
+    EXPECT_NE(refused.error().text().find("llama, mistral, qwen2, qwen3"), std::string::npos);
   }
   EXPECT_EQ(read(with(kSmolLm2, "architectures", R"(["LlamaForSequenceClassification"])")).error().code, Code::Unsupported);
   EXPECT_EQ(read(with(kSmolLm2, "quantization_config", R"({"quant_method":"gptq"})")).error().code, Code::Unsupported);
@@ -253,7 +253,7 @@ TEST(ModelConfig, F_54_refuses_by_name) {
 
 TEST(ModelConfig, D_24_F_53_bitnet) {
   const auto c = read(kBitnet);
-  ASSERT_TRUE(c) << c.error().message;
+  ASSERT_TRUE(c) << c.error().text();
   EXPECT_TRUE(c->inner_norm);
   EXPECT_EQ(c->hidden_act, "relu2");
   EXPECT_EQ(c->head_dim, 128);
@@ -372,7 +372,7 @@ TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
       c.o_bias = c.mlp_bias = c.tie_word_embeddings = on;
       if (on) c.rope_freq_factors.assign(8, 1.0f);
       const auto got = read(tiny(architecture), &c);
-      ASSERT_TRUE(got) << got.error().message;
+      ASSERT_TRUE(got) << got.error().text();
       EXPECT_EQ(got->vocab_size, 10);
       EXPECT_EQ(got->head_dim, 16);
       EXPECT_EQ(got->qkv_bias, c.qkv_bias);
@@ -393,7 +393,7 @@ TEST(ModelConfig, F_54_gguf_tensors_that_belong_to_a_family) {
     ModelConfig c = tiny_config(architecture);
     c.qk_norm = !c.qk_norm;
     const auto got = read(tiny(architecture), &c);
-    ASSERT_TRUE(got) << got.error().message;
+    ASSERT_TRUE(got) << got.error().text();
     EXPECT_NE(expected_tensors(*got), expected_tensors(c)) << architecture;   // build_decoder() refuses it
   }
   ModelConfig c = tiny_config("qwen2");
@@ -454,7 +454,7 @@ TEST(ModelConfig, F_54_gguf_refusals) {
   EXPECT_EQ(set("tokenizer.ggml.eos_token_id", std::int32_t{3}), Code::InvalidConfig);
   for (const char* vocab : {"bert-bge", "gemma-4", "gpt-2", "phi-3"}) {
     const auto file = GgufFile::open(data_path(fmt::format("vocabs/{}.gguf", vocab)));
-    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file) << file.error().text();
     EXPECT_EQ(config_from_gguf(*file).error().code, Code::Unsupported) << vocab;
   }
 }
@@ -481,7 +481,7 @@ TEST(TensorNames, F_51_both_ways) {
 
 TEST(TensorNames, F_41_every_tensor_of_a_real_model_has_its_place_and_shape) {
   const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   const auto config = config_from_gguf(*file);
   ASSERT_TRUE(config);
   const auto expected = expected_tensors(*config);

@@ -109,7 +109,7 @@ class Loader {
       if (stop) return;
       if (auto loaded = load_one(i); !loaded) {
         errors[i] = loaded.error().code == Code::Cancelled ? Error{Code::Cancelled, "loading was cancelled"}
-                                                           : Error{loaded.error().code, source_.tensors[i].name + ": " + loaded.error().message};
+                                                           : std::move(loaded.error().in_source(source_.tensors[i].name));
         stop = true;
       }
       const std::size_t count = done.fetch_add(1) + 1;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base64.h"
+#include "core/config_reader.h"
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "lm/model_entity.h"
@@ -162,7 +163,7 @@ struct Reader {
   template <class T>
   void operator()(const char* key, T& to) {
     const Json* value = find(in, key);
-    if (!value && !error) error = Error{Code::CorruptData, fmt::format("/{} is missing", key)};
+    if (!value && !error) error = Error{Code::CorruptData, "is missing", Steps{key}};
     if (value) read(key, *value, to);
   }
   template <class T>
@@ -180,7 +181,7 @@ struct Reader {
   template <class T>
   void read(const char* key, const Json& value, T& to) {
     ++used;
-    if (!take(value, to) && !error) error = Error{Code::CorruptData, fmt::format("/{}: {} is no such value", key, printable(dump_json(value)))};
+    if (!take(value, to) && !error) error = Error{Code::CorruptData, shown(value) + " is no such value", Steps{key}};
   }
 };
 
@@ -219,7 +220,7 @@ Result<text::VocabSpec> vocab_from_entity(const Json& json) {
   reader("precompiled_charsmap", map);
   LOOM_TRY_VOID(reader.finish());
   auto bytes = base64_decode(map);
-  if (!bytes) return at("/precompiled_charsmap", std::move(bytes).error());
+  if (!bytes) return under({"precompiled_charsmap"}, std::move(bytes).error());
   vocab.precompiled_charsmap.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   return vocab;
 }

@@ -233,8 +233,7 @@ Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& j
 
 // An error that names the path once.
 Error with_path(const std::string& path, Error error) {
-  if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
-  return error;
+  return error.text().starts_with(path) ? error : error.in_source(path);
 }
 
 std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t> id) {
@@ -264,7 +263,7 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   if (parsed)
     model.chat_template = std::move(*parsed);
   else
-    model.template_error = Error{parsed.error().code, fmt::format("{}: chat template: {}", model.path, parsed.error().message)};
+    model.template_error = std::move(parsed.error().in_source(model.path + ": chat template"));
   return {};
 }
 

@@ -224,7 +224,7 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
     LOOM_TRY_VOID(writer.add("tokenize", kTokenizerJson, 0, std::as_bytes(std::span(model.tokenizer_json))));
   } else if (model.vocab) {
     auto vocab = dump_canonical(vocab_to_entity(*model.vocab));
-    if (!vocab) return fail(Code::CorruptData, "the vocabulary: {}", vocab.error().message);
+    if (!vocab) return fail(Code::CorruptData, "the vocabulary: {}", vocab.error().text());
     LOOM_TRY_VOID(writer.add_text("tokenize", kVocabulary, 0, std::move(*vocab)));
   }
   if (!model.chat_template.empty()) {
@@ -235,7 +235,7 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   if (model.eos_token) metadata["eos_token"] = *model.eos_token;
   if (!metadata.empty()) {
     auto text = dump_canonical(metadata);
-    if (!text) return fail(Code::CorruptData, "bos_token or eos_token: {}", text.error().message);
+    if (!text) return fail(Code::CorruptData, "bos_token or eos_token: {}", text.error().text());
     LOOM_TRY_VOID(writer.add_text("metadata", 0, 0, std::move(*text)));
   }
   Tensors tensors(model, options);

@@ -106,7 +106,7 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
       LOOM_TRY_VOID(adapter.a.initialise(adapter.a.initial(), seed, random_site(path + "." + config.name + ".a")));
       return adapter.b.initialise(adapter.b.initial(), seed, random_site(path + "." + config.name + ".b"));
     };
-    if (auto done = attach(); !done) error = Error{done.error().code, path + ": " + done.error().message};
+    if (auto done = attach(); !done) error = std::move(done.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   return model.network.prepare(Shape::of({1}));
@@ -128,7 +128,7 @@ Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, con
       return w.adapters().back().b.set(std::span<const float>(pair->b));
     };
     if (auto done = attach(); !done) {
-      error = Error{done.error().code, fmt::format("{}: {}: {}", folder, path, done.error().message)};
+      error = std::move(done.error().in_source(fmt::format("{}: {}", folder, path)));
       return;
     }
     if (std::ranges::find(config.targets, target.name) == config.targets.end()) config.targets.emplace_back(target.name);

@@ -223,7 +223,7 @@ TEST(Sampling, X_20_logits_that_are_not_finite_are_an_error) {
       auto id = Sampler(options, kVocab).choose(logits, {});
       ASSERT_FALSE(id);
       EXPECT_EQ(id.error().code, Code::NonFinite);
-      EXPECT_NE(id.error().message.find("17"), std::string::npos) << id.error().message;
+      EXPECT_NE(id.error().text().find("17"), std::string::npos) << id.error().text();
     }
 }
 
@@ -259,7 +259,7 @@ TEST(Sampling, X_20_options_out_of_range_are_named) {
     auto checked = check(options, kVocab);
     ASSERT_FALSE(checked) << name;
     EXPECT_EQ(checked.error().code, Code::InvalidArgument) << name;
-    EXPECT_NE(checked.error().message.find(name), std::string::npos) << checked.error().message;
+    EXPECT_NE(checked.error().text().find(name), std::string::npos) << checked.error().text();
   };
   const float nan = std::nanf("");
   for (const float v : {-0.1f, nan, kInf}) refused("temperature", [&](auto& o) { o.temperature = v; });

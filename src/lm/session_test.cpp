@@ -39,7 +39,7 @@ std::unique_ptr<Session> session_of(const std::string& name, SessionOptions opti
   if (options.threads == 0) options.threads = 1;
   if (options.context_tokens == 0) options.context_tokens = 256;
   auto session = Session::create(model_of(name), options);
-  EXPECT_TRUE(session) << session.error().message;
+  EXPECT_TRUE(session) << session.error().text();
   return std::move(*session);
 }
 
@@ -53,7 +53,7 @@ Ids random_ids(std::size_t count, std::uint32_t stream = 0) {
 // Bits, so that -0 and 0 differ. A failed feed gives an empty row and a test failure.
 Row feed(Session& session, std::span<const std::int32_t> ids, std::size_t sequence = 0) {
   auto row = session.feed(ids, sequence);
-  EXPECT_TRUE(row) << row.error().message;
+  EXPECT_TRUE(row) << row.error().text();
   return row ? Row(row->begin(), row->end()) : Row();
 }
 bool same(const Row& a, const Row& b) { return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
@@ -104,7 +104,7 @@ TEST_P(EveryKind, X_24_neighbours_in_a_batch_change_no_bit) {
   std::vector<Session::Feed> feeds;
   for (const std::size_t s : {2, 0, 3, 1}) feeds.push_back({s, prompts[s]});
   auto logits = session->feed(feeds);
-  ASSERT_TRUE(logits) << logits.error().message;
+  ASSERT_TRUE(logits) << logits.error().text();
   ASSERT_EQ(logits->rows, 4u);
   for (std::size_t f = 0; f < 4; ++f)
     EXPECT_TRUE(same(Row(logits->row(f), logits->row(f) + logits->cols), fresh(GetParam(), prompts[feeds[f].sequence]))) << "feed " << f;
@@ -162,7 +162,7 @@ TEST_P(EveryKind, X_20_snapshot_goes_on_in_any_session) {
   for (const std::size_t chunk_rows : {1, 16, 100, 256}) {
     const auto other = session_of(GetParam(), {.threads = 2, .context_tokens = 300, .sequences = 2, .chunk_rows = chunk_rows});
     auto restored = other->restore(saved, 1);
-    ASSERT_TRUE(restored) << restored.error().message;
+    ASSERT_TRUE(restored) << restored.error().text();
     EXPECT_TRUE(std::ranges::equal(other->tokens(1), ids));
     EXPECT_TRUE(same(feed(*other, rest, 1), expected)) << chunk_rows;
     // A rewind to where a shorter ring has nothing left is refused, or right.
@@ -321,7 +321,7 @@ TEST(Session, X_20_bad_feeds_are_refused_and_change_nothing) {
     auto fed = session->feed(with_bad);
     ASSERT_FALSE(fed) << bad;
     EXPECT_EQ(fed.error().code, Code::IndexOutOfRange);
-    EXPECT_NE(fed.error().message.find(fmt::format("{}", bad)), std::string::npos) << fed.error().message;
+    EXPECT_NE(fed.error().text().find(fmt::format("{}", bad)), std::string::npos) << fed.error().text();
   }
   EXPECT_EQ(session->feed(empty).error().code, Code::InvalidArgument);
   EXPECT_EQ(session->feed(std::span<const Session::Feed>()).error().code, Code::InvalidArgument);

@@ -23,11 +23,11 @@ std::string one(const std::string& layer) { return grid(cell(0, layer), 1); }
 
 std::vector<double> run(Network& network, const Shape& shape, const std::vector<double>& x) {
   const auto prepared = network.prepare(shape);
-  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
   if (!prepared) return {};
   const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
-  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? std::vector<double>(y->as<double>(), y->as<double>() + y->shape.elements()) : std::vector<double>();
 }
 
@@ -143,8 +143,8 @@ TEST(Adapters, J_11_bad_adapters_are_errors_with_a_pointer) {
   const auto expect = [](const std::string& layer, Code code, const std::string& pointer) {
     const auto result = network_from_json(one(layer));
     ASSERT_FALSE(result) << layer;
-    EXPECT_EQ(result.error().code, code) << result.error().message;
-    EXPECT_TRUE(result.error().message.starts_with(pointer)) << result.error().message;
+    EXPECT_EQ(result.error().code, code) << result.error().text();
+    EXPECT_TRUE(result.error().text().starts_with(pointer)) << result.error().text();
   };
   const auto dense = [](const std::string& adapters) { return R"({"adapters":)" + adapters + "," + kDense.substr(1); };
   expect(dense(R"([{"weight":"wieght"}])"), Code::UnknownName, "/layers/0");
@@ -212,8 +212,8 @@ TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
                                                cell(2, R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":)" + width +
                                                            R"(,"output_height":5)" + more + R"(,"tied_to":)" + target + "}]}")));
     ASSERT_FALSE(result) << target;
-    EXPECT_EQ(result.error().code, code) << result.error().message;
-    EXPECT_TRUE(result.error().message.starts_with("/layers/1/sequential_layers/0/")) << result.error().message;
+    EXPECT_EQ(result.error().code, code) << result.error().text();
+    EXPECT_TRUE(result.error().text().starts_with("/layers/1/sequential_layers/0/")) << result.error().text();
   };
   expect(R"("layers.9")", Code::NotFound);
   expect(R"("layers.2.sequential_layers.0")", Code::InvalidConfig);  // itself
@@ -232,7 +232,7 @@ TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
                                    "activation":"gelu","dtype":"int8","initScale":0.05}})")
           .value();
   auto built = build_from_arch(arch);
-  ASSERT_TRUE(built) << built.error().message;
+  ASSERT_TRUE(built) << built.error().text();
   Network& network = built->network;
   EXPECT_EQ(network.num_cells(), 4u);
   EXPECT_EQ(network.settings.id, "a");
@@ -261,7 +261,7 @@ TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
   for (const auto& [text, code] : bad) {
     const auto result = build_from_arch(*parse_json(text));
     ASSERT_FALSE(result) << text;
-    EXPECT_EQ(result.error().code, code) << text << ": " << result.error().message;
+    EXPECT_EQ(result.error().code, code) << text << ": " << result.error().text();
   }
 }
 
@@ -272,7 +272,7 @@ TEST(Spec, J_21_strict_false_turns_unknown_keys_into_warnings) {
   EXPECT_EQ(strict.error().code, Code::UnknownKey);
   EXPECT_FALSE(network_from_json(spec(R"("strict":true,)")));
   const auto lenient = network_from_json(spec(R"("strict":false,)"));
-  ASSERT_TRUE(lenient) << lenient.error().message;
+  ASSERT_TRUE(lenient) << lenient.error().text();
   ASSERT_EQ(lenient->warnings.size(), 2u);
   EXPECT_NE((lenient->warnings[0] + lenient->warnings[1]).find("/layers/0/wdth"), std::string::npos);
   EXPECT_TRUE(network_from_json(dump_json(network_to_json(lenient->network)))) << "what is written has no unknown keys";
@@ -283,7 +283,7 @@ TEST(Spec, J_22_errors_of_shapes_and_links_carry_pointers) {
   const auto message = [&](const std::string& layers) {
     const auto result = network_from_json(grid(layers, 4, input));
     EXPECT_FALSE(result);
-    return result ? std::string() : result.error().message;
+    return result ? std::string() : result.error().text();
   };
   const std::string six = R"({"type":"dense","input_height":6,"output_height":6})";
   EXPECT_TRUE(message(cell(3, six)).starts_with("/layers/0: "));

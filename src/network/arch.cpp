@@ -1,9 +1,6 @@
 // Networks of transformer blocks from a handful of numbers (engine J-03).
 
-#include <algorithm>
-#include <array>
-
-#include "core/nearest.h"
+#include "core/config_reader.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
 
@@ -18,49 +15,18 @@ struct ArchConfig {
   double init_scale = 0;
 };
 
-Result<void> read_size(const Json& arch, const char* key, std::size_t& value, std::size_t most) {
-  const Json* given = find(arch, key);
-  if (given == nullptr && value != 0) return {};
-  const auto n = given == nullptr ? std::nullopt : as_int(*given);
-  if (!n || *n < 1 || static_cast<std::uint64_t>(*n) > most) return fail(Code::InvalidConfig, "/{}: an integer from 1 to {} expected", key, most);
-  value = static_cast<std::size_t>(*n);
-  return {};
-}
-
-Result<void> read_text(const Json& arch, const char* key, std::string& value) {
-  const Json* given = find(arch, key);
-  if (given == nullptr) return {};
-  const std::string* text = as_string(*given);
-  if (text == nullptr) return fail(Code::InvalidConfig, "/{}: a text expected", key);
-  value = *text;
-  return {};
-}
-
-Result<ArchConfig> read_arch(const Json& arch) {
-  if (!arch.is_object()) return fail(Code::InvalidConfig, "/: an arch_config is an object");
-  ArchConfig c;
-  LOOM_TRY_VOID(read_text(arch, "id", c.id));
-  LOOM_TRY_VOID(read_text(arch, "name", c.name));
-  LOOM_TRY_VOID(read_size(arch, "gridDepth", c.grid_depth, 65536));
-  LOOM_TRY_VOID(read_size(arch, "gridRows", c.grid_rows, 65536));
-  LOOM_TRY_VOID(read_size(arch, "gridCols", c.grid_cols, 65536));
-  LOOM_TRY_VOID(read_size(arch, "layersPerCell", c.layers_per_cell, 65536));
-  LOOM_TRY_VOID(read_size(arch, "dModel", c.d_model, 1 << 20));
-  LOOM_TRY_VOID(read_size(arch, "numHeads", c.num_heads, 1 << 20));
-  LOOM_TRY_VOID(read_text(arch, "activation", c.activation));
-  LOOM_TRY_VOID(read_text(arch, "dtype", c.dtype));
-  if (const Json* scale = find(arch, "initScale")) {
-    const auto given = as_number(*scale);
-    if (!given || !(*given >= 0 && *given <= kMaxInitScale))
-      return fail(Code::InvalidConfig, "/initScale: a number from 0 to {} expected", kMaxInitScale);
-    c.init_scale = *given;
-  }
-  for (const auto& [key, value] : arch.items()) {
-    constexpr std::array<std::string_view, 11> kKnown = {"id",     "name",     "gridDepth",  "gridRows", "gridCols", "layersPerCell",
-                                                         "dModel", "numHeads", "activation", "dtype",    "initScale"};
-    if (std::ranges::find(kKnown, key) == kKnown.end()) return fail(Code::UnknownKey, "/{}: unknown key of an arch_config", printable(key));
-  }
-  return c;
+void arch_fields(ConfigVisitor& visit, ArchConfig& c) {
+  visit("id", c.id);
+  visit("name", c.name);
+  visit("gridDepth", c.grid_depth, {1, 65536});
+  visit("gridRows", c.grid_rows, {1, 65536});
+  visit("gridCols", c.grid_cols, {1, 65536});
+  visit("layersPerCell", c.layers_per_cell, {1, 65536});
+  visit("dModel", c.d_model, {1, 1 << 20});
+  visit("numHeads", c.num_heads, {1, 1 << 20});
+  visit("activation", c.activation);
+  visit("dtype", c.dtype);
+  visit("initScale", c.init_scale, {0, kMaxInitScale});
 }
 
 Json residual(Json operation, std::size_t width) {
@@ -72,10 +38,12 @@ Json residual(Json operation, std::size_t width) {
 
 Result<SpecResult> build_from_arch(const Json& given, const SpecOptions& options) {
   const Json* inner = find(given, "arch_config");
-  LOOM_TRY(const ArchConfig c, read_arch(inner == nullptr ? given : *inner));
+  ArchConfig c;
+  const Steps place = inner == nullptr ? Steps{} : Steps{"arch_config"};
+  LOOM_TRY_VOID(read_config(inner == nullptr ? given : *inner, [&](ConfigVisitor& visit) { arch_fields(visit, c); }, place));
   LOOM_TRY(const Network grid, Network::create({c.grid_depth, c.grid_rows, c.grid_cols, c.layers_per_cell}));
   constexpr std::size_t kMostCells = 1 << 16;
-  if (grid.num_cells() > kMostCells) return fail(Code::LimitExceeded, "/: {} cells of blocks, at most {} are built", grid.num_cells(), kMostCells);
+  if (grid.num_cells() > kMostCells) return fail(Code::LimitExceeded, "{} cells of blocks, at most {} are built", grid.num_cells(), kMostCells);
   const Json attention = residual({{"type", "mha"}, {"d_model", c.d_model}, {"num_heads", c.num_heads}}, c.d_model);
   const Json gated =
       residual({{"type", "swiglu"}, {"input_height", c.d_model}, {"output_height", kExpansion * c.d_model}, {"activation", c.activation}}, c.d_model);

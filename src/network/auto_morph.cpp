@@ -137,7 +137,7 @@ Result<void> set_type(Unit& unit, DType dtype) {
   std::optional<Error> error;
   unit.layer->visit_weights([&](Weight& w) {
     if (w.is_tied() || error) return;
-    if (auto done = w.morph(encoding); !done) error = Error{done.error().code, unit.path + ": " + done.error().message};
+    if (auto done = w.morph(encoding); !done) error = std::move(done.error().in_source(unit.path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   unit.layer->common.encoding.dtype = dtype;
@@ -180,7 +180,7 @@ class Search {
     std::optional<Error> error;
     network_.visit_weights([&](const std::string& path, Weight& w, Layer&) {
       if (error) return;
-      if (auto done = w.ensure_master(); !done) error = Error{done.error().code, path + ": " + done.error().message};
+      if (auto done = w.ensure_master(); !done) error = std::move(done.error().in_source(path));
     });
     if (error) return tl::make_unexpected(*std::move(error));
     LOOM_TRY_VOID(network_.morph_all(DType::float32));

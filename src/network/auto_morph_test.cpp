@@ -50,7 +50,7 @@ TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
   const auto impossible = auto_morph(n, data(), within(10));
   ASSERT_FALSE(impossible);
   EXPECT_EQ(impossible.error().code, Code::InvalidArgument);
-  const std::string& message = impossible.error().message;
+  const std::string& message = impossible.error().text();
   const std::size_t at = message.find("can be is ");
   ASSERT_NE(at, message.npos) << message;
   const std::size_t least = std::stoul(message.substr(at + 10));
@@ -58,7 +58,7 @@ TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
   for (const std::size_t budget : {least, least + 1, least + 500, least * 2, least * 4, std::size_t{1} << 20}) {
     Network m = network();
     const auto report = auto_morph(m, data(), within(budget));
-    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_TRUE(report) << report.error().text();
     EXPECT_LE(report->bytes, budget);
     EXPECT_LT(least * 4, report->bytes_before) << "the smallest has few bits";
     m.release_masters();
@@ -80,7 +80,7 @@ TEST(AutoMorph, D_21_samples_are_those_of_the_data) {
     d.input_shape = Shape::of({10, 4, 24});
     std::fill_n(d.inputs.begin(), 480, 0.0);
     const auto report = auto_morph(m, d, at_most(0.02));
-    EXPECT_TRUE(report) << (report ? "" : report.error().message);
+    EXPECT_TRUE(report) << (report ? "" : report.error().text());
     return report ? std::pair(types_of(*report), report->loss) : std::pair<std::vector<DType>, double>();
   };
   EXPECT_EQ(chosen(Shape::of({1, 24})), chosen(Shape::of({4, 24})));
@@ -101,7 +101,7 @@ TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
       const auto d = data(20, targets);
       const auto report = auto_morph(m, d, at_most(allowed));
       if (!report) {
-        EXPECT_EQ(report.error().code, Code::InvalidArgument) << report.error().message;
+        EXPECT_EQ(report.error().code, Code::InvalidArgument) << report.error().text();
         EXPECT_GT(targets, 0u) << "the distance of float32 from itself is 0";
         continue;
       }
@@ -121,7 +121,7 @@ TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
 TEST(AutoMorph, N_01_the_choice_does_not_depend_on_threads_or_instruction_sets) {
   Network first = network();
   const auto expected = auto_morph(first, data(300, 300), at_most(2.0));
-  ASSERT_TRUE(expected) << expected.error().message;
+  ASSERT_TRUE(expected) << expected.error().text();
   for (const Isa isa : usable_isas())
     for (const int threads : {1, 3}) {
       const test::ExpectDivided divided(threads);

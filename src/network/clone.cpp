@@ -12,32 +12,36 @@ class Settings final : public FieldVisitor {
  public:
   struct Entry {
     const void* member;   // null: `count` is the value
-    std::size_t count = 0;
+    std::uint64_t count = 0;
   };
-  void operator()(std::string_view, std::size_t& v, SizeRange) override { note(&v); }
-  void operator()(std::string_view, bool& v) override { note(&v); }
-  void operator()(std::string_view, double& v) override { note(&v); }
-  void operator()(std::string_view, std::string& v) override { note(&v); }
-  void operator()(std::string_view, Activation& v) override { note(&v); }
-  void operator()(std::string_view, AxisSizes& v) override { note(&v); }
-  void operator()(std::string_view, std::vector<std::size_t>& v) override { note(&v); }
-  void operator()(std::string_view, std::vector<std::int64_t>& v) override { note(&v); }
-  void operator()(std::string_view, std::vector<bool>& v) override { note(&v); }
-  void operator()(std::string_view, SkipFrom& v) override { note(&v); }
-  void operator()(std::string_view, LayerRef& v) override { note(&v); }
-  void operator()(std::string_view, std::vector<LayerPtr>& v) override { note(&v); }
-  void operator()(std::string_view, LayerPtr& v) override { note(&v); }
-  void object(std::string_view, const std::function<void(FieldVisitor&)>& fields) override { fields(*this); }
+  void operator()(Key, bool& v) override { note(&v); }
+  void operator()(Key, std::string& v) override { note(&v); }
+  void operator()(Key, std::optional<std::int64_t>& v) override { note(&v); }
+  void operator()(Key, Activation& v) override { note(&v); }
+  void operator()(Key, AxisSizes& v) override { note(&v); }
+  void operator()(Key, std::vector<double>& v) override { note(&v); }
+  void operator()(Key, std::vector<std::string>& v) override { note(&v); }
+  void operator()(Key, std::vector<std::int64_t>& v) override { note(&v); }
+  void operator()(Key, std::vector<bool>& v) override { note(&v); }
+  void operator()(Key, SkipFrom& v) override { note(&v); }
+  void operator()(Key, LayerRef& v) override { note(&v); }
+  void operator()(Key, std::vector<LayerPtr>& v) override { note(&v); }
+  void operator()(Key, LayerPtr& v) override { note(&v); }
+  void json(Key, Json& v) override { note(&v); }
+  void object(Key, const Fields& fields, std::string_view) override { fields(*this); }
 
   std::vector<Entry> entries;
 
  protected:
-  void list(std::string_view, std::size_t size, const std::function<void(std::size_t)>&,
-            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
+  void whole(Key, std::uint64_t& v, SizeRange) override { entries.push_back({nullptr, v}); }
+  void wholes(Key, std::vector<std::size_t>& v, SizeRange) override { note(&v); }
+  void number(Key, double& v, NumberRange) override { note(&v); }
+  void number(Key, std::optional<double>& v, NumberRange) override { note(&v); }
+  void list(Key, std::size_t size, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, ConfigVisitor&)>& item) override {
     entries.push_back({nullptr, size});
     for (std::size_t i = 0; i < size; ++i) item(i, *this);
   }
-  void choose(std::string_view, std::size_t& index, std::span<const std::string_view>, Code) override { entries.push_back({nullptr, index}); }
+  void choose(Key, std::size_t& index, std::span<const std::string_view>, Code) override { entries.push_back({nullptr, index}); }
 
  private:
   void note(const void* member) { entries.push_back({member}); }
@@ -49,38 +53,42 @@ Result<LayerPtr> copy_of(const Layer& layer, bool keep_ties, const std::function
 class Copier final : public FieldVisitor {
  public:
   Copier(const std::vector<Settings::Entry>& from, bool keep_ties) : from_(from), keep_ties_(keep_ties) {}
-  void operator()(std::string_view, std::size_t& v, SizeRange) override { take(v); }
-  void operator()(std::string_view, bool& v) override { take(v); }
-  void operator()(std::string_view, double& v) override { take(v); }
-  void operator()(std::string_view, std::string& v) override { take(v); }
-  void operator()(std::string_view, Activation& v) override { take(v); }
-  void operator()(std::string_view, AxisSizes& v) override { take(v); }
-  void operator()(std::string_view, std::vector<std::size_t>& v) override { take(v); }
-  void operator()(std::string_view, std::vector<std::int64_t>& v) override { take(v); }
-  void operator()(std::string_view, std::vector<bool>& v) override { take(v); }
-  void operator()(std::string_view, SkipFrom& v) override { take(v); }
-  void operator()(std::string_view, LayerRef& v) override {
+  void operator()(Key, bool& v) override { take(v); }
+  void operator()(Key, std::string& v) override { take(v); }
+  void operator()(Key, std::optional<std::int64_t>& v) override { take(v); }
+  void operator()(Key, Activation& v) override { take(v); }
+  void operator()(Key, AxisSizes& v) override { take(v); }
+  void operator()(Key, std::vector<double>& v) override { take(v); }
+  void operator()(Key, std::vector<std::string>& v) override { take(v); }
+  void operator()(Key, std::vector<std::int64_t>& v) override { take(v); }
+  void operator()(Key, std::vector<bool>& v) override { take(v); }
+  void operator()(Key, SkipFrom& v) override { take(v); }
+  void operator()(Key, LayerRef& v) override {
     take(v);
     if (!keep_ties_) v = {};
   }
-  void operator()(std::string_view, std::vector<LayerPtr>& v) override {
+  void operator()(Key, std::vector<LayerPtr>& v) override {
     const auto& children = *static_cast<const std::vector<LayerPtr>*>(next().member);
     v.clear();
     for (const LayerPtr& child : children) v.push_back(copy(child));
   }
-  void operator()(std::string_view, LayerPtr& v) override { v = copy(*static_cast<const LayerPtr*>(next().member)); }
-  void object(std::string_view, const std::function<void(FieldVisitor&)>& fields) override { fields(*this); }
+  void operator()(Key, LayerPtr& v) override { v = copy(*static_cast<const LayerPtr*>(next().member)); }
+  void json(Key, Json& v) override { take(v); }
+  void object(Key, const Fields& fields, std::string_view) override { fields(*this); }
 
   std::optional<Error> error;
 
  protected:
-  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>& resize,
-            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
-    const std::size_t size = next().count;
+  void whole(Key, std::uint64_t& v, SizeRange) override { v = next().count; }
+  void wholes(Key, std::vector<std::size_t>& v, SizeRange) override { take(v); }
+  void number(Key, double& v, NumberRange) override { take(v); }
+  void number(Key, std::optional<double>& v, NumberRange) override { take(v); }
+  void list(Key, std::size_t, const std::function<void(std::size_t)>& resize, const std::function<void(std::size_t, ConfigVisitor&)>& item) override {
+    const auto size = static_cast<std::size_t>(next().count);
     resize(size);
     for (std::size_t i = 0; i < size; ++i) item(i, *this);
   }
-  void choose(std::string_view, std::size_t& index, std::span<const std::string_view>, Code) override { index = next().count; }
+  void choose(Key, std::size_t& index, std::span<const std::string_view>, Code) override { index = static_cast<std::size_t>(next().count); }
 
  private:
   const Settings::Entry& next() {
@@ -165,37 +173,20 @@ Result<Cell> copy_of(const Cell& cell) {
 }
 
 // Visits nothing but what a caller asks for.
-class Places : public FieldVisitor {
+class Places : public QuietFieldVisitor {
  public:
-  void operator()(std::string_view, std::size_t&, SizeRange) override {}
-  void operator()(std::string_view, bool&) override {}
-  void operator()(std::string_view, double&) override {}
-  void operator()(std::string_view, std::string&) override {}
-  void operator()(std::string_view keys, Activation& v) override {
-    if (keys == "activation") activation = &v;
+  using QuietFieldVisitor::operator();
+  void operator()(Key key, Activation& v) override {
+    if (key.names == "activation") activation = &v;
   }
-  void operator()(std::string_view, AxisSizes&) override {}
-  void operator()(std::string_view, std::vector<std::size_t>&) override {}
-  void operator()(std::string_view, std::vector<std::int64_t>&) override {}
-  void operator()(std::string_view, std::vector<bool>&) override {}
-  void operator()(std::string_view, SkipFrom&) override {}
-  void operator()(std::string_view, LayerRef&) override {}
-  void operator()(std::string_view keys, std::vector<LayerPtr>& v) override { lists.emplace_back(first_of(keys), &v); }
-  void operator()(std::string_view keys, LayerPtr& v) override {
-    if (v) singles.emplace_back(first_of(keys), &v);
+  void operator()(Key key, std::vector<LayerPtr>& v) override { lists.emplace_back(key.first(), &v); }
+  void operator()(Key key, LayerPtr& v) override {
+    if (v) singles.emplace_back(key.first(), &v);
   }
-  void object(std::string_view, const std::function<void(FieldVisitor&)>&) override {}
 
   Activation* activation = nullptr;
   std::vector<std::pair<std::string_view, std::vector<LayerPtr>*>> lists;
   std::vector<std::pair<std::string_view, LayerPtr*>> singles;
-
- protected:
-  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, FieldVisitor&)>&) override {}
-  void choose(std::string_view, std::size_t&, std::span<const std::string_view>, Code) override {}
-
- private:
-  static std::string_view first_of(std::string_view keys) { return keys.substr(0, keys.find('|')); }
 };
 
 }  // namespace
@@ -208,7 +199,7 @@ Result<Network> clone_network(const Network& network) {
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     if (network.cell(i).is_empty()) continue;
     auto cell = copy_of(network.cell(i));
-    if (!cell) return at(network.place_text(i), std::move(cell).error());
+    if (!cell) return under(network.steps(i), std::move(cell).error());
     copy.exchange(i, std::move(*cell));
   }
   return copy;

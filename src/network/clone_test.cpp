@@ -26,7 +26,7 @@ TEST(Clone, S_06_G_84_every_kind_equal_in_all_fields_and_sharing_nothing) {
       SCOPED_TRACE(std::string(layer.name));
       Network network = golden_network(layer, dtype).value();
       auto copy = clone_network(network);
-      ASSERT_TRUE(copy) << copy.error().message;
+      ASSERT_TRUE(copy) << copy.error().text();
       ASSERT_TRUE(copy->prepare(Shape::create(layer.input).value()));
       EXPECT_EQ(dump_json(network_to_json(network)), dump_json(network_to_json(*copy)));
       const auto before = values_of(network);
@@ -57,9 +57,9 @@ TEST(Clone, ties_links_and_children_come_along) {
     {"z":0,"y":0,"x":0,"l":2,"type":"dense","input_height":3,"output_height":5,"tied_to":[0,0,0,0]},
     {"z":0,"y":0,"x":0,"l":3,"type":"dense","input_height":3,"output_height":3,"is_disabled":true}]})";
   const auto network = network_from_json(spec);
-  ASSERT_TRUE(network) << network.error().message;
+  ASSERT_TRUE(network) << network.error().text();
   auto copy = clone_network(network->network);
-  ASSERT_TRUE(copy) << copy.error().message;
+  ASSERT_TRUE(copy) << copy.error().text();
   const Shape input = Shape::of({2, 4});
   ASSERT_TRUE(copy->prepare(input));
   EXPECT_EQ(dump_json(network_to_json(network->network)), dump_json(network_to_json(*copy)));

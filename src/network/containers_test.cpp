@@ -30,7 +30,7 @@ std::string grid(std::initializer_list<std::string> layers, int cells, const std
 std::vector<double> run(const Network& network, const Shape& shape, const std::vector<double>& x) {
   const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
-  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? std::vector<double>(y->as<double>(), y->as<double>() + y->shape.elements()) : std::vector<double>();
 }
 
@@ -38,15 +38,15 @@ std::vector<double> run(const Network& network, const Shape& shape, const std::v
 void check_gradients(Network& network, const Shape& shape, const char* what) {
   SCOPED_TRACE(what);
   const auto prepared = network.prepare(shape);
-  ASSERT_TRUE(prepared) << prepared.error().message;
+  ASSERT_TRUE(prepared) << prepared.error().text();
   std::vector<double> x = seeded<double>("x", shape.elements());
   const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
-  ASSERT_TRUE(y) << y.error().message;
+  ASSERT_TRUE(y) << y.error().text();
   const std::vector<double> dy = seeded<double>("dy", y->shape.elements());
   session->gradients().clear();
   const auto dx = session->backward({dy.data(), y->shape, Element::f64});
-  ASSERT_TRUE(dx) << dx.error().message;
+  ASSERT_TRUE(dx) << dx.error().text();
   const auto loss = [&] {
     const std::vector<double> out = run(network, shape, x);
     double sum = 0;
@@ -150,7 +150,7 @@ Code code_of(const std::string& spec, const Shape& input = Shape::of({1, 5}), st
   } else if (auto prepared = result->network.prepare(input); !prepared) {
     error = prepared.error();
   }
-  if (message != nullptr) *message = error.message;
+  if (message != nullptr) *message = error.text();
   return error.code;
 }
 
@@ -174,7 +174,7 @@ TEST(Containers, V_35_settings_of_a_gate_belong_to_filter) {
       const auto refused = read(mode);
       ASSERT_FALSE(refused) << mode << setting;
       EXPECT_EQ(refused.error().code, Code::InvalidConfig);
-      EXPECT_NE(refused.error().message.find("combine_mode filter"), std::string::npos) << refused.error().message;
+      EXPECT_NE(refused.error().text().find("combine_mode filter"), std::string::npos) << refused.error().text();
     }
   EXPECT_TRUE(layer_from_json(parse_json(R"({"type":"parallel","top_k":0,"gate_temperature":1,"gate_aux_weight":0,"gate_scope":"row"})").value()));
 }
@@ -263,7 +263,7 @@ TEST(Links, V_22_a_feed_stands_in_a_cell_of_the_grid) {
                                                                           link_to(0, R"(,"link_mode":"feed")") + "]}")}, 2));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::InvalidConfig);
-  EXPECT_EQ(result.error().message, "/layers/1/sequential_layers/1: a feed link stands in a cell of the grid, not inside a container");
+  EXPECT_EQ(result.error().text(), "/layers/1/sequential_layers/1: a feed link stands in a cell of the grid, not inside a container");
 }
 
 TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
@@ -409,14 +409,14 @@ TEST(Network, G_18_V_39_grafts) {
   ASSERT_TRUE(a.prepare(shape) && b.prepare(shape));
   const std::vector<double> fa = run(a, shape, x);
   auto residual = residual_graft(a);
-  ASSERT_TRUE(residual) << residual.error().message;
+  ASSERT_TRUE(residual) << residual.error().text();
   ASSERT_TRUE(residual->prepare(shape));
   const std::vector<double> y = run(*residual, shape, x);
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i] + fa[i]);
   const std::array<const Network*, 2> both{&a, &b};
   for (const bool share : {false, true}) {
     auto grafted = graft_networks(both, "add", share);
-    ASSERT_TRUE(grafted) << grafted.error().message;
+    ASSERT_TRUE(grafted) << grafted.error().text();
     ASSERT_TRUE(grafted->prepare(shape));
     const std::vector<double> sum = run(*grafted, shape, x);
     for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], fa[i] + fa[i]);
@@ -460,11 +460,11 @@ TEST(Spec, J_25_the_example_of_the_specification_runs) {
  {"z":0,"y":0,"x":1,"l":1,"type":"dense","input_height":8,"output_height":3,"activation":"linear"},
  {"z":0,"y":0,"x":1,"l":2,"type":"softmax","softmax_type":"entmax","entmax_alpha":1.5,"input_height":3}]})";
   auto result = network_from_json(std::string_view(text));
-  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_TRUE(result) << result.error().text();
   const auto session = NetworkSession::create(result->network, {1, std::nullopt, false}).value();
   const std::vector<float> x(16, 0.25f);
   const auto y = session->forward({x.data(), Shape::of({2, 8})});
-  ASSERT_TRUE(y) << y.error().message;
+  ASSERT_TRUE(y) << y.error().text();
   ASSERT_EQ(y->shape.text(), "[2, 3]");
   EXPECT_NEAR(y->as()[0] + y->as()[1] + y->as()[2], 1.0f, 1e-6f);
 }

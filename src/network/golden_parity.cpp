@@ -50,7 +50,7 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
   std::size_t i = 0;
   std::optional<Error> error;
   exact.visit_weights([&](const std::string& path, Weight& w, const Layer&) {
-    if (auto set = w.set(std::span<const double>(decoded[i++])); !set && !error) error = Error{set.error().code, path + ": " + set.error().message};
+    if (auto set = w.set(std::span<const double>(decoded[i++])); !set && !error) error = std::move(set.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   LOOM_TRY(const Shape shape, Shape::create(c.input));

@@ -47,7 +47,7 @@ inline Json golden_file(const std::string& path) {
   const auto text = read_text_file(path);
   auto json = text ? parse_json(*text) : Result<Json>(tl::make_unexpected(text.error()));
   if (json) return std::move(*json);
-  ADD_FAILURE() << path << ": " << json.error().message;
+  ADD_FAILURE() << path << ": " << json.error().text();
   return Json::object();
 }
 

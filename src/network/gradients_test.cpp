@@ -34,13 +34,13 @@ class Difference {
     std::size_t outputs = 0;
     {
       const auto y = session_->forward(x(), extras_);
-      ASSERT_TRUE(y) << y.error().message;
+      ASSERT_TRUE(y) << y.error().text();
       outputs = y->shape.elements();
     }
     dy_ = seeded<double>(case_.name + "/dy", outputs);
     session_->gradients().clear();
     const auto dx = session_->backward({dy_.data(), session_->output_shape(), Element::f64});
-    ASSERT_TRUE(dx) << dx.error().message;
+    ASSERT_TRUE(dx) << dx.error().text();
     const std::vector<double> dx_values(dx->as<double>(), dx->as<double>() + values_.size());
     std::vector<std::vector<double>> expected;  // copied: forward passes follow
     std::vector<Weight*> weights;
@@ -68,9 +68,9 @@ class Difference {
  private:
   void build() {
     auto spec = parse_json(case_.spec);
-    ASSERT_TRUE(spec) << spec.error().message;
+    ASSERT_TRUE(spec) << spec.error().text();
     auto layer = layer_from_json(*spec);
-    ASSERT_TRUE(layer) << layer.error().message;
+    ASSERT_TRUE(layer) << layer.error().text();
     network_.emplace(Network::create({}).value());
     network_->settings.activations = Element::f64;
     network_->settings.seed = 7;
@@ -85,7 +85,7 @@ class Difference {
     });
     shape_ = Shape::create(case_.input).value();
     const auto prepared = network_->prepare(shape_);
-    ASSERT_TRUE(prepared) << prepared.error().message;
+    ASSERT_TRUE(prepared) << prepared.error().text();
     session_ = NetworkSession::create(*network_, {1, std::nullopt, true}).value();
     values_ = seeded<double>(case_.name + "/x", shape_.elements());
     for (double& v : values_) {
@@ -105,7 +105,7 @@ class Difference {
 
   double loss() {
     const auto y = session_->forward(x(), extras_);
-    EXPECT_TRUE(y) << y.error().message;
+    EXPECT_TRUE(y) << y.error().text();
     double sum = session_->gate_loss();
     for (std::size_t i = 0; y && i < dy_.size(); ++i) sum += dy_[i] * y->as<double>()[i];
     return sum;

@@ -21,7 +21,7 @@ Result<LayerPtr> copy_of(const Layer& layer) {
     const Weight* from = next < sources.size() ? sources[next++] : nullptr;
     if (error || from == nullptr || !from->has_value()) return;
     auto done = w.copy_from(*from);
-    if (!done) error = Error{done.error().code, name + ": " + done.error().message};
+    if (!done) error = std::move(done.error().in_source(name));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   // A copy of a weight that was tied is its own.

@@ -26,7 +26,7 @@ std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
   const auto session = NetworkSession::create(network, {threads, isa, true}).value();
   const std::vector<float> x = seeded<float>("x", shape.elements());
   const auto y = session->forward({x.data(), shape});
-  EXPECT_TRUE(y) << y.error().message;
+  EXPECT_TRUE(y) << y.error().text();
   Sha256 hash;
   hash.update_floats({y->as<float>(), y->shape.elements()});
   const std::vector<float> dy = seeded<float>("dy", y->shape.elements());

@@ -43,7 +43,7 @@ class Case {
   void check() {
     SCOPED_TRACE(name_ + (sizeof(T) == 8 ? " in f64" : " in f32"));
     auto layer = layer_from_json(j_["layer"]);
-    ASSERT_TRUE(layer) << layer.error().message;
+    ASSERT_TRUE(layer) << layer.error().text();
     Layer& built = **layer;
     Network network = Network::create({}).value();
     network.settings.activations = element_of<T>;
@@ -51,7 +51,7 @@ class Case {
     const GoldenTensor x = golden_tensor(j_["x"]);
     ASSERT_NO_FATAL_FAILURE(fill(built));
     const auto prepared = network.prepare(x.shape);
-    ASSERT_TRUE(prepared) << prepared.error().message;
+    ASSERT_TRUE(prepared) << prepared.error().text();
     const bool backward = find(j_, "dy") != nullptr;
     const auto session = NetworkSession::create(network, {1, std::nullopt, backward}).value();
     PassExtras extras;
@@ -77,7 +77,7 @@ class Case {
       ASSERT_NO_FATAL_FAILURE(set_state(*session, x.shape, *given));
     }
     const auto y = session->forward({input.data(), x.shape, element_of<T>}, extras);
-    ASSERT_TRUE(y) << y.error().message;
+    ASSERT_TRUE(y) << y.error().text();
     expect_near("y", *y, golden_tensor(j_["y"]));
     if (const Json* expected = find(j_, "y_state")) {
       ASSERT_EQ(session->num_states(), 1u);
@@ -91,7 +91,7 @@ class Case {
     std::vector<T> d_external(external.size());
     const View d_external_view{d_external.data(), external_view.shape, element_of<T>};
     const auto dx = session->backward({gradient.data(), dy.shape, element_of<T>}, external.empty() ? nullptr : &d_external_view);
-    ASSERT_TRUE(dx) << dx.error().message;
+    ASSERT_TRUE(dx) << dx.error().text();
     if (const Json* expected = find(j_, "d_external")) expect_near("d_external", d_external_view, golden_tensor(*expected));
     if (const Json* expected = find(j_, "dx")) expect_near("dx", *dx, golden_tensor(*expected));
     if (const Json* grads = find(j_, "grads"))
@@ -124,7 +124,7 @@ class Case {
         Weight* w = weight_at(layer, path);
         ASSERT_NE(w, nullptr) << "no weight " << path;
         const auto set = w->set(std::span<const double>(golden_tensor(value).values));
-        ASSERT_TRUE(set) << set.error().message;
+        ASSERT_TRUE(set) << set.error().text();
         ++given;
       }
     EXPECT_EQ(given, declared) << "weights of the layer and of the case";
@@ -139,7 +139,7 @@ class Case {
     if (c != nullptr) c0 = cast<T>(golden_tensor(*c).values);
     const ConstView cell{c0.data(), h.shape, element_of<T>};
     const auto set = session.set_state(0, {h0.data(), h.shape, element_of<T>}, c != nullptr ? &cell : nullptr);
-    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_TRUE(set) << set.error().text();
   }
 
   void expect_near(const std::string& what, const ConstView& actual, const GoldenTensor& expected) {

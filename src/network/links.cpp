@@ -21,6 +21,12 @@ std::size_t nesting_of(Layer& layer) {
   return deepest;
 }
 
+// Every layer with its path and the number of containers around it.
+void visit_nested(const std::string& path, Layer& layer, std::size_t nesting, const std::function<void(const std::string&, Layer&, std::size_t)>& visit) {
+  visit(path, layer, nesting);
+  layer.visit_children([&](const std::string& below, Layer& child) { visit_nested(path + "." + below, child, nesting + 1, visit); });
+}
+
 }  // namespace
 
 // One link that shares, at `place` in the cell `from`; links to links are followed already.
@@ -41,13 +47,13 @@ Result<std::size_t> Network::final_target(const std::string& place, const Share&
   std::vector<std::size_t> way;
   auto to = target_of(share);
   for (; to; to = target_of(cells_[*to].link->share)) {
-    if (cells_[*to].is_empty()) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*to));
+    if (cells_[*to].is_empty()) return fail_at(steps(place), Code::LinkToEmpty, "the target, {}, is empty", place_text(*to));
     if (const Link* next = cells_[*to].link.get(); next == nullptr || feeds(*next)) break;
     const auto [entry, is_new] = known.try_emplace(*to, kOnTheWay);
     if (!is_new && entry->second == kOnTheWay) {
       std::string text;
       for (auto c = std::ranges::find(way, *to); c != way.end(); ++c) text += path(*c) + " -> ";
-      return fail(Code::LinkCycle, "{}: links lead in a circle: {}{}", place, text, path(*to));
+      return fail_at(steps(place), Code::LinkCycle, "links lead in a circle: {}{}", text, path(*to));
     }
     if (!is_new) {
       to = entry->second;
@@ -55,7 +61,7 @@ Result<std::size_t> Network::final_target(const std::string& place, const Share&
     }
     way.push_back(*to);
   }
-  if (!to) return at(place, std::move(to).error());
+  if (!to) return under(steps(place), std::move(to).error());
   for (const std::size_t cell : way) known[cell] = *to;
   return to;
 }
@@ -63,16 +69,16 @@ Result<std::size_t> Network::final_target(const std::string& place, const Share&
 // Only links follow links: what a skip names is that cell's own output, whatever operation the cell borrows.
 Result<std::size_t> Network::skip_target(const std::string& place, const std::array<std::size_t, 4>& a) const {
   auto cell = index_of({a[0], a[1], a[2], a[3]});
-  if (!cell) return at(place, std::move(cell).error());
-  if (cells_[*cell].is_empty()) return fail(Code::LinkToEmpty, "{}: the target, {}, is empty", place, place_text(*cell));
+  if (!cell) return under(steps(place), std::move(cell).error());
+  if (cells_[*cell].is_empty()) return fail_at(steps(place), Code::LinkToEmpty, "the target, {}, is empty", place_text(*cell));
   return cell;
 }
 
 // The plain sweep takes outputs of cells that have run; the step mesh those of any cell.
 Result<void> Network::check_order(std::size_t source, std::size_t from, const std::string& place) {
   if (source >= from && sweep_ == Sweep::Plain)
-    return fail(Code::FeedbackLink, "{}: {} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place,
-                place_text(source), place_text(from));
+    return fail_at(steps(place), Code::FeedbackLink,
+                   "{} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place_text(source), place_text(from));
   only_steps_ |= source >= from;
   sources_.push_back(source);
   return {};
@@ -82,9 +88,8 @@ Result<void> Network::check_order(std::size_t source, std::size_t from, const st
 // read. The slots hold the cells for now.
 Result<void> Network::find_links(std::vector<LinkUse>& uses, std::map<std::size_t, std::size_t>& latest_skip) {
   std::map<std::size_t, std::size_t> known;
-  const auto shares = [&](Share& share, std::size_t from, const std::string& place) -> Result<void> {
+  const auto shares = [&](Share& share, std::size_t from, const std::string& place, std::size_t nesting) -> Result<void> {
     LOOM_TRY(const std::size_t to, final_target(place, share, known));
-    const auto nesting = static_cast<std::size_t>(std::ranges::count(place, '.')) / 2;  // layers.N, then two parts a level (the gate: one)
     shares_.push_back(&share), uses.push_back({&share, from, to, nesting, place});
     return {};
   };
@@ -104,13 +109,13 @@ Result<void> Network::find_links(std::vector<LinkUse>& uses, std::map<std::size_
   for (std::size_t i = 0; i < cells_.size() && done; ++i) {
     if (Link* link = cells_[i].link.get()) {
       if (cells_[i].layer) link->share.common = cells_[i].layer->common;  // for hooks, which see the link under the cell's name
-      done = feeds(*link) ? fed(*link, i, path(i)) : shares(link->share, i, path(i));
+      done = feeds(*link) ? fed(*link, i, path(i)) : shares(link->share, i, path(i), 0);
     }
     if (!cells_[i].layer || !done) continue;
-    visit_layers(path(i), *cells_[i].layer, [&](const std::string& place, Layer& layer) {
+    visit_nested(path(i), *cells_[i].layer, 0, [&](const std::string& place, Layer& layer, std::size_t nesting) {
       Share* const share = done ? layer_as<Share>(layer) : nullptr;
       Residual* const residual = done ? layer_as<Residual>(layer) : nullptr;
-      if (share != nullptr) done = shares(*share, i, place);
+      if (share != nullptr) done = shares(*share, i, place, nesting);
       if (residual != nullptr && residual->cell() != nullptr) done = skips(*residual->cell(), i, place);
     });
   }
@@ -187,7 +192,7 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
           std::string text;
           const auto begin = std::ranges::find(way, use.to);
           for (auto c = begin; c != way.end(); ++c) text += fmt::format("{} -> ", uses[nodes[*c].next].place);
-          return fail(Code::LinkCycle, "{}: links lead in a circle: {}{}", use.place, text, path(use.to));
+          return fail_at(steps(use.place), Code::LinkCycle, "links lead in a circle: {}{}", text, path(use.to));
         }
         if (target.state == Node::fresh) {
           target.state = Node::open;
@@ -197,7 +202,7 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
         node.operations += target.operations;
         node.nesting = std::max(node.nesting, use.nesting + target.nesting);
         if (node.nesting > kMaxNesting)
-          return fail(Code::NestingTooDeep, "{}: containers nest deeper than {}, counted through links", use.place, kMaxNesting);
+          return fail_at(steps(use.place), Code::NestingTooDeep, "containers nest deeper than {}, counted through links", kMaxNesting);
         ++node.next;
       } else {
         node.operations += cells_[cell].link != nullptr;
@@ -206,7 +211,7 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
           node.nesting = std::max(node.nesting, nesting_of(*layer));
         }
         all += node.operations;
-        if (all > kMaxOperations) return fail(Code::LimitExceeded, "{}: links make more than 2^24 layers run", path(cell));
+        if (all > kMaxOperations) return fail_at(steps(cell), Code::LimitExceeded, "links make more than 2^24 layers run");
         node.state = Node::done;
         order.push_back(cell);
         way.pop_back();
@@ -225,7 +230,7 @@ Result<void> Network::check_shared_skips(const std::vector<LinkUse>& uses, const
       const auto skip = latest_skip.find(use->to);
       if (skip == latest_skip.end()) continue;
       if (skip->second >= cell && sweep_ == Sweep::Plain)
-        return fail(Code::FeedbackLink, "{}: {} adds the output of {}, which does not run before {}; use the step mesh", use->place,
+        return fail_at(steps(use->place), Code::FeedbackLink, "{} adds the output of {}, which does not run before {}; use the step mesh",
                     place_text(use->to), place_text(skip->second), place_text(cell));
       only_steps_ |= skip->second >= cell;
       std::size_t& latest = latest_skip[cell];
@@ -262,7 +267,7 @@ Result<void> Network::assign_slots(const std::vector<LinkUse>& uses, const std::
       const Range target = states[use->to];
       const std::size_t count = target.end - target.begin;
       if (count == 0) continue;
-      if (next_state + count > kMaxStates) return fail(Code::LimitExceeded, "{}: more than 2^20 session states", use->place);
+      if (next_state + count > kMaxStates) return fail_at(steps(use->place), Code::LimitExceeded, "more than 2^20 session states");
       const std::size_t shift = next_state - target.begin;
       for (std::size_t s = target.begin; s < target.end; ++s) {
         state_needs_.push_back(StateNeeds(state_needs_[s]));

@@ -174,7 +174,7 @@ Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wis
     if (done)
       changed = true;
     else
-      event.refusal = std::move(done).error().message;
+      event.refusal = std::move(done).error().text();
     events.push_back(std::move(event));
   }
   if (changed) LOOM_TRY_VOID(as.prepare(network));

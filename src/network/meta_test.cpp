@@ -31,12 +31,12 @@ struct Watched {
 
   std::vector<float> forward(const std::vector<float>& x) {
     const auto y = session->forward({x.data(), shape});
-    EXPECT_TRUE(y) << (y ? "" : y.error().message);
+    EXPECT_TRUE(y) << (y ? "" : y.error().text());
     return y ? std::vector<float>(y->as(), y->as() + y->shape.elements()) : std::vector<float>();
   }
   std::vector<MetaEvent> commit() {
     auto events = commit_meta(*network, *session, shape);
-    EXPECT_TRUE(events) << (events ? "" : events.error().message);
+    EXPECT_TRUE(events) << (events ? "" : events.error().text());
     return events ? std::move(*events) : std::vector<MetaEvent>();
   }
   Layer& observed(std::size_t index = 0) { return layer_as<Metacognition>(*network->cell(index).layer)->observed(); }
@@ -45,12 +45,12 @@ struct Watched {
 Watched watch(const std::string& spec, const Shape& shape = Shape::of({2, 4})) {
   Watched w;
   auto result = network_from_json(spec);
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
+  EXPECT_TRUE(result) << (result ? "" : result.error().text()) << "\n" << spec;
   if (!result) return w;
   w.network = std::make_unique<Network>(std::move(result->network));
   w.shape = shape;
   const auto prepared = w.network->prepare(shape);
-  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
   w.session = NetworkSession::create(*w.network, {1, std::nullopt, true}).value();
   return w;
 }
@@ -163,7 +163,7 @@ TEST(Metacognition, G_48_history_ends_with_the_session_and_commands_outside_the_
     const auto result = network_from_json(grid(cell(0, meta(rule(std::string(R"("condition":"none","command":)") + command)))));
     ASSERT_FALSE(result) << command;
     EXPECT_TRUE(result.error().code == Code::UnknownName || result.error().code == Code::InvalidConfig) << command;
-    EXPECT_TRUE(result.error().message.starts_with("/layers/0/meta_rules/0/command")) << result.error().message;
+    EXPECT_TRUE(result.error().text().starts_with("/layers/0/meta_rules/0/command")) << result.error().text();
   }
 }
 
@@ -302,7 +302,7 @@ TEST(Metacognition, L_153_default_rules_and_round_trips) {
     const auto once = network_from_json(grid(cell(0, meta(more)))).value();
     const std::string text = dump_json(network_to_json(once.network));
     const auto again = network_from_json(text);
-    ASSERT_TRUE(again) << again.error().message;
+    ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(dump_json(network_to_json(again->network)), text);
     EXPECT_EQ(layer_as<Metacognition>(*again->network.cell(0).layer)->rules().size(), layer_as<Metacognition>(*once.network.cell(0).layer)->rules().size());
   }
@@ -312,8 +312,8 @@ TEST(Metacognition, L_153_hostile_settings_are_errors) {
   const auto expect = [](const std::string& layer, Code code, const std::string& pointer) {
     const auto result = network_from_json(grid(cell(0, layer)).insert(1, R"("input_shape":[4],)"));
     ASSERT_FALSE(result) << layer;
-    EXPECT_EQ(result.error().code, code) << result.error().message;
-    EXPECT_TRUE(result.error().message.starts_with(pointer)) << result.error().message;
+    EXPECT_EQ(result.error().code, code) << result.error().text();
+    EXPECT_TRUE(result.error().text().starts_with(pointer)) << result.error().text();
   };
   expect(R"({"type":"metacognition"})", Code::InvalidConfig, "/layers/0");
   expect(meta(R"("meta_effect":"gate")"), Code::InvalidConfig, "/layers/0");
@@ -340,11 +340,11 @@ struct WatchedMesh {
     auto read = network_from_json(grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"cooldown":9,)" + command))) + "," + cell(1, ring) + "," +
                                            cell(2, R"({"type":"dense","input_height":4,"output_height":4,"activation":"tanh"})"),
                                        3));
-    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    EXPECT_TRUE(read) << (read ? "" : read.error().text());
     network = std::make_unique<Network>(std::move(read->network));
     EXPECT_TRUE(network->initialise());
     const auto prepared = network->prepare_steps(Shape::of({2, 4}));
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
     mesh = StepMesh::create(*network, {.threads = threads, .history_capacity = 4, .backward = true}).value();
     for (int n = 0; n < members; ++n) states.push_back(mesh->create_state().value());
     for (std::size_t n = 0; n < states.size(); ++n) {
@@ -358,12 +358,12 @@ struct WatchedMesh {
   }
   std::vector<MetaEvent> commit() {
     auto events = commit_meta(*network, *mesh, crowd);
-    EXPECT_TRUE(events) << (events ? "" : events.error().message);
+    EXPECT_TRUE(events) << (events ? "" : events.error().text());
     return events ? std::move(*events) : std::vector<MetaEvent>();
   }
   std::vector<float> out(std::size_t c) const {
     const auto y = states[0].output(c);
-    EXPECT_TRUE(y) << (y ? "" : y.error().message);
+    EXPECT_TRUE(y) << (y ? "" : y.error().text());
     return y ? std::vector<float>(y->as(), y->as() + 8) : std::vector<float>();
   }
 };

@@ -77,6 +77,18 @@ std::string Network::place_text(std::size_t index) const {
   return fmt::format("cell ({},{},{},{})", a.z, a.y, a.x, a.l);
 }
 
+Steps Network::steps(std::size_t index) const {
+  const Address a = address_of(index);
+  const bool is_list = size_.depth * size_.rows * size_.cols == 1;
+  return {"layers", is_list ? std::to_string(index) : fmt::format("{},{},{},{}", a.z, a.y, a.x, a.l)};
+}
+
+Steps Network::steps(std::string_view path) const {
+  Steps all = path_steps(path);
+  all[1] = steps(static_cast<std::size_t>(std::stoull(all[1])))[1];
+  return all;
+}
+
 Shape Network::with_batch(const Shape& sample, std::size_t samples) {
   std::vector<std::size_t> extents{samples};
   extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
@@ -123,7 +135,7 @@ Result<void> morph_layers(std::span<const LayerAt> layers, DType dtype) {
     for (const LayerAt& at : layers)
       visit_weights(at.path, *at.layer, [&](const std::string& path, Weight& w, Layer& layer) {
         if (error || w.is_tied()) return;
-        if (auto done = change(w, layer); !done) error = Error{done.error().code, path + ": " + done.error().message};
+        if (auto done = change(w, layer); !done) error = std::move(done.error().in_source(path));
       });
   };
   each([](Weight& w, Layer&) { return w.ensure_master(); });
@@ -170,7 +182,7 @@ Result<void> Network::merge_adapters() {
   each_layer([&](std::size_t, const std::string& place, Layer& layer) {
     if (error) return;
     if (Lora* lora = layer_as<Lora>(layer)) lora->drop_adapters();
-    if (auto merged = loom::merge_adapters(layer); !merged) error = Error{merged.error().code, place + ": " + merged.error().message};
+    if (auto merged = loom::merge_adapters(layer); !merged) error = std::move(merged.error().in_source(place));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   return {};
@@ -197,7 +209,7 @@ Result<void> Network::infer(const Shape& input) {
       auto out = shape_behind(i, shape, outputs);
       if (!out) {
         if (!disabled.empty()) out.error().message += fmt::format(" ({} is disabled and passes its input through)", disabled);
-        return at(place_text(i), std::move(out).error());
+        return under(steps(i), std::move(out).error());
       }
       shape = *out;
     }
@@ -233,7 +245,7 @@ Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::
   for (std::size_t i = begin; i < end; ++i) {
     if (cells_[i].runs()) {
       auto out = shape_behind(i, shape, outputs);
-      if (!out) return at(place_text(i), std::move(out).error());
+      if (!out) return under(steps(i), std::move(out).error());
       shape = *out;
     }
     if (is_source(i, next_source)) outputs[next_source++].shape = shape;
@@ -326,7 +338,7 @@ ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin
       forward_cell(run, i, current, y);
       round_activations(run, y, run.mixed);
       run.save(current);
-      if (run.exec.status) run.exec.status->message = place_text(i) + ": " + run.exec.status->message;
+      if (run.exec.status) run.exec.status->under(steps(i));
       current = y;
     }
     if (!is_source(i, next_source)) continue;
@@ -364,7 +376,7 @@ void Network::backward(const Run& run, const ConstView& dy, const View& dx, std:
     const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
     backward_cell(run, i, input.shape, gradient, next, rules);
     if (next.data != nullptr) round_gradients(run, next, run.mixed);
-    if (run.exec.status) run.exec.status->message = place_text(i) + ": " + run.exec.status->message;
+    if (run.exec.status) run.exec.status->under(steps(i));
     gradient = next;
   }
   if (dx.data != nullptr && gradient.data != dx.data) copy(run, gradient, dx);

@@ -140,6 +140,9 @@ class Network {
   void visit_weights(const std::function<void(const std::string&, Weight&, Layer&)>& visit) const;
   std::size_t resident_bytes() const;
   static std::string path(std::size_t index) { return fmt::format("layers.{}", index); }
+  // The place of a cell in errors: "/layers/3" in a plain list, "/layers/0,1,0,2" in a grid; and of a layer inside one, by its path.
+  Steps steps(std::size_t index) const;
+  Steps steps(std::string_view path) const;
   // "cell (0,0,1,2)"
   std::string place_text(std::size_t index) const;
 

@@ -18,20 +18,20 @@ struct Pass {
 
 void run_on(test::NullDevice& device, const GoldenLayer& layer, DType dtype, const Pass& pass) {
   auto network = golden_network(layer, dtype);
-  ASSERT_TRUE(network) << network.error().message;
+  ASSERT_TRUE(network) << network.error().text();
   NetworkSessionOptions options;
   options.threads = 2, options.backward = true, options.tween = pass.rules, options.carries_targets = pass.rules != nullptr, options.device = &device;
   auto session = NetworkSession::create(*network, options);
-  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE(session) << session.error().text();
   const Element element = network->settings.activations;
   const auto on_device = [&](const Shape& shape) { return ConstView{device.reserve(shape.elements() * bytes_of(element)), shape, element}; };
   PassExtras extras;
   extras.training = pass.training;
   for (int call = 0; call < 2; ++call) {  // the second finds the states of the first
     auto y = (*session)->forward(on_device(Shape::create(layer.input).value()), extras);
-    ASSERT_TRUE(y) << y.error().message;
+    ASSERT_TRUE(y) << y.error().text();
     auto dx = (*session)->backward(on_device(y->shape));
-    ASSERT_TRUE(dx) << dx.error().message;
+    ASSERT_TRUE(dx) << dx.error().text();
   }
 }
 

@@ -20,7 +20,7 @@ struct Running {
 Running running(const std::string& spec, const Shape& input) {
   Running r;
   auto layer = layer_from_json(parse_json(spec).value());
-  EXPECT_TRUE(layer) << layer.error().message;
+  EXPECT_TRUE(layer) << layer.error().text();
   EXPECT_TRUE(r.network.place({}, std::move(*layer)));
   EXPECT_TRUE(r.network.initialise());
   EXPECT_TRUE(r.network.prepare(input));
@@ -38,7 +38,7 @@ std::vector<float> wave(std::size_t n) {
 }
 std::vector<float> run(NetworkSession& session, const float* x, const Shape& shape, const PassExtras& extras = {}) {
   const auto y = session.forward({x, shape, Element::f32}, extras);
-  EXPECT_TRUE(y) << y.error().message;
+  EXPECT_TRUE(y) << y.error().text();
   return {y->as(), y->as() + y->shape.elements()};
 }
 

@@ -104,7 +104,7 @@ TEST(Spec, J_10_J_16_placement_is_for_cells_and_hints_change_nothing) {
   const auto hinted = network_from_json(grid("{" + kCell + R"(,"use_tiling":true,"tile_size":7,"use_gpu":true,"exec_target":"x",)" + dense + "}",
                                              R"("use_simd_forward":false,"use_exact_dtype":true,)"));
   ASSERT_TRUE(plain);
-  ASSERT_TRUE(hinted) << hinted.error().message;
+  ASSERT_TRUE(hinted) << hinted.error().text();
   EXPECT_EQ(dump_json(network_to_json(plain->network)), dump_json(network_to_json(hinted->network)));
 }
 

@@ -28,7 +28,7 @@ struct Caller {
     PassExtras extras;
     extras.training = true;
     const auto y = session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, extras);
-    EXPECT_TRUE(y) << (y ? "" : y.error().message);
+    EXPECT_TRUE(y) << (y ? "" : y.error().text());
     return {y->as<float>(), y->as<float>() + y->shape.elements()};
   }
   Network network;

@@ -40,7 +40,7 @@ TEST(SmallKinds, L_100_an_id_outside_the_table_is_an_error_with_its_row) {
     const auto y = strict.session->forward({ids, shape});
     ASSERT_FALSE(y) << bad;
     EXPECT_EQ(y.error().code, Code::IndexOutOfRange);
-    EXPECT_NE(y.error().message.find("row 1"), std::string::npos) << y.error().message;
+    EXPECT_NE(y.error().text().find("row 1"), std::string::npos) << y.error().text();
 
     const auto lenient = running(R"({"type":"embedding","vocab_size":5,"embedding_dim":3,"oob":"zero"})", shape).value();
     const auto zero = lenient.session->forward({ids, shape});
@@ -100,7 +100,7 @@ TEST(SmallKinds, L_121_every_distribution_sums_to_one) {
   for (const auto& [spec, width] : specs) {
     const Shape shape = Shape::of({16, width});
     auto made = running(spec, shape);
-    ASSERT_TRUE(made) << spec << made.error().message;
+    ASSERT_TRUE(made) << spec << made.error().text();
     const auto y = made->session->forward({x.data(), shape});
     ASSERT_TRUE(y) << spec;
     const std::size_t n = y->shape.cols();
@@ -138,7 +138,7 @@ TEST(SmallKinds, L_90_eps_of_norms_is_from_0_to_1) {
       const auto refused = read(bad);
       ASSERT_FALSE(refused) << layer << key << bad;
       EXPECT_EQ(refused.error().code, Code::InvalidConfig);
-      EXPECT_NE(refused.error().message.find(fmt::format("{} {}", key, parse_json(bad)->get<double>())), std::string::npos) << refused.error().message;
+      EXPECT_NE(refused.error().text().find(fmt::format("{} {}", key, parse_json(bad)->get<double>())), std::string::npos) << refused.error().text();
     }
   }
 }
@@ -166,7 +166,7 @@ TEST(SmallKinds, L_111_shapes_and_settings_that_do_not_fit_are_errors) {
   for (const auto& [spec, code] : cases) {
     const auto r = running(spec, Shape::of({2, 3, 4}));
     ASSERT_FALSE(r) << spec;
-    EXPECT_EQ(r.error().code, code) << spec << ": " << r.error().message;
+    EXPECT_EQ(r.error().code, code) << spec << ": " << r.error().text();
   }
 }
 

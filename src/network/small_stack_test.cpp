@@ -16,7 +16,7 @@ std::string nested_spec(int depth, const std::string& before, const std::string&
 
 std::string outcome_of_spec(const std::string& text) {
   const auto spec = network_from_json(text);
-  if (!spec) return spec.error().code == Code::NestingTooDeep ? "too deep" : spec.error().message;
+  if (!spec) return spec.error().code == Code::NestingTooDeep ? "too deep" : spec.error().text();
   return dump_json(network_to_json(spec->network));
 }
 

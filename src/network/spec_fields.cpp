@@ -4,19 +4,20 @@
 #include <utility>
 
 #include "core/base64.h"
+#include "core/config_reader.h"
 #include "core/nearest.h"
 #include "dtypes/packing.h"
 #include "network/spec.h"
 
 namespace loom {
 
-void visit_dtype(FieldVisitor& visit, std::string_view key, DType& dtype) {
+void visit_dtype(ConfigVisitor& visit, Key key, DType& dtype) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     visit.choice(key, dtype, {kDTypes[kIndex].names...});
   }(std::make_index_sequence<kNumDTypes>{});
 }
 
-void visit_common(FieldVisitor& visit, CommonSettings& c) {
+void visit_common(ConfigVisitor& visit, CommonSettings& c) {
   visit("name", c.name);
   visit("is_disabled", c.is_disabled);
   visit("trainable", c.trainable);
@@ -26,10 +27,22 @@ void visit_common(FieldVisitor& visit, CommonSettings& c) {
   visit("group_size", c.encoding.span.group_size, {32, 128});
   visit.choice("activation_quant", c.encoding.activation_quant, {"auto", "row", "group", "none"});
   visit("init", c.init);
-  visit("init_scale", c.init_scale);
+  visit("init_scale", c.init_scale, {0, kMaxInitScale});
   visit("scatter_to", c.scatter_to);
   visit.objects("adapters", c.adapters);
   visit("freeze_base", c.freeze_base);
+}
+
+void visit_settings(ConfigVisitor& visit, NetworkSettings& s) {
+  visit("id", s.id);
+  visit("name", s.name);
+  visit("init", s.init);
+  visit("init_scale", s.init_scale, {0, kMaxInitScale});
+  auto element = static_cast<std::size_t>(s.activations == Element::f64);
+  visit.choice("activations", element, {"float32|f32", "float64|f64"});
+  s.activations = element == 1 ? Element::f64 : Element::f32;
+  visit.choice("quantized_inputs", s.quantized_inputs, {"int8", "int16"});
+  visit_dtype(visit, "default_dtype", s.default_dtype);
 }
 
 bool any_reads_init_scale(const Network& network) {
@@ -46,9 +59,9 @@ Result<std::vector<std::byte>> bytes_of(const Json& weight, std::string_view key
   const Json* given = find(weight, key);
   if (given == nullptr) return std::vector<std::byte>{};
   const std::string* text = as_string(*given);
-  if (text == nullptr) return fail(Code::CorruptData, "{}: a Base64 text expected", key);
+  if (text == nullptr) return fail_at({std::string(key)}, Code::CorruptData, "{}", expected("a string of Base64", *given));
   auto bytes = base64_decode(*text);
-  if (!bytes) return at(std::string(key), std::move(bytes).error());
+  if (!bytes) return under({std::string(key)}, std::move(bytes).error());
   return bytes;
 }
 
@@ -56,7 +69,7 @@ Result<std::vector<std::byte>> bytes_of(const Json& weight, std::string_view key
 Result<void> restore_weight(Weight& w, const Json& json, const Encoding& encoding) {
   const Json* type = find(json, "dtype");
   const std::string* type_name = type == nullptr ? nullptr : as_string(*type);
-  if (type_name == nullptr) return fail(Code::CorruptData, "dtype is missing");
+  if (type_name == nullptr) return fail_at({"dtype"}, Code::CorruptData, "is missing");
   LOOM_TRY(const DType dtype, dtype_from_name(*type_name));
   ScaleSpan span = resolved(dtype, {});
   if (const Json* given = find(json, "scale_granularity")) {
@@ -90,27 +103,28 @@ Result<Json> weight_to_json(const Weight& weight) {
   return out;
 }
 
-void read_weights(Layer& layer, const Json& weights, const std::function<void(Code, const std::string&)>& complain) {
-  if (!weights.is_object()) return complain(Code::InvalidConfig, "an object of weights expected");
+Result<void> read_weights(Layer& layer, const Json& weights) {
+  if (!weights.is_object()) return fail(Code::InvalidConfig, "{}", expected("an object of weights", weights));
   for (const auto& [name, json] : weights.items()) {
     Weight* weight = find_weight(layer, name);
-    if (weight == nullptr) return complain(Code::UnknownName, fmt::format("{} has no weight \"{}\"", layer.kind(), printable(name)));
-    if (weight->is_tied()) return complain(Code::InvalidConfig, fmt::format("{} is tied to a table; its values stand there", weight->name()));
+    const Steps place = {printable(name)};
+    if (weight == nullptr) return fail_at(place, Code::UnknownName, "{} has no weight \"{}\"", layer.kind(), printable(name));
+    if (weight->is_tied()) return fail_at(place, Code::InvalidConfig, "{} is tied to a table; its values stand there", weight->name());
     if (json.is_object()) {
-      if (const auto done = restore_weight(*weight, json, layer.common.encoding); !done)
-        return complain(done.error().code, weight->name() + ": " + done.error().message);
+      if (auto done = restore_weight(*weight, json, layer.common.encoding); !done) return under(place, std::move(done).error());
       continue;
     }
     std::vector<double> values;
     for (const Json& item : json) {
       const auto v = as_number(item);
-      if (!v) return complain(Code::InvalidConfig, fmt::format("{}: a list of finite numbers expected", weight->name()));
+      if (!v) return fail_at(place, Code::InvalidConfig, "{}", expected("a list of finite numbers", json));
       values.push_back(*v);
     }
     auto set = weight->morph(layer.common.encoding);
     if (set) set = weight->set(std::span<const double>(values));
-    if (!set) return complain(set.error().code, set.error().message);
+    if (!set) return set;
   }
+  return {};
 }
 
 }  // namespace loom

@@ -16,8 +16,10 @@ inline constexpr std::array<std::string_view, 7> kHintKeys = {
 inline constexpr std::array<std::string_view, 6> kNetworkHintKeys = {"use_tiling", "enable_multi_core_tiling", "use_simd_forward",
                                                                      "use_gpu",    "use_exact_dtype",          "release_fp32_master_when_idle"};
 
-void visit_dtype(FieldVisitor& visit, std::string_view key, DType& dtype);
-void visit_common(FieldVisitor& visit, CommonSettings& common);
+void visit_dtype(ConfigVisitor& visit, Key key, DType& dtype);
+void visit_common(ConfigVisitor& visit, CommonSettings& common);
+// Those of a network that any visitor can take as they are.
+void visit_settings(ConfigVisitor& visit, NetworkSettings& settings);
 
 inline constexpr std::array<std::size_t, 3> kGroupSizes = {32, 64, 128};
 inline constexpr double kMaxInitScale = 1e6;  // 0 is the rule's own
@@ -26,6 +28,6 @@ constexpr bool reads_init_scale(std::string_view init) { return init == "uniform
 bool any_reads_init_scale(const Network& network);
 
 // {"name": [numbers]} of a layer: for tests (engine J-11).
-void read_weights(Layer& layer, const Json& weights, const std::function<void(Code, const std::string&)>& complain);
+Result<void> read_weights(Layer& layer, const Json& weights);
 
 }  // namespace loom

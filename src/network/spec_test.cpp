@@ -14,76 +14,16 @@
 #include "network/spec.h"
 #include "network/spec_fields.h"
 #include "support/files.h"
+#include "support/schema_check.h"
 
 namespace loom {
 namespace {
 
 std::string list_of(const std::string& layer, const std::string& more = "") { return "{" + more + R"("layers":[)" + layer + "]}"; }
 
-// Enough of JSON Schema (draft 2020-12) for what spec_schema() writes; any other keyword is a failure.
-class SchemaCheck {
- public:
-  explicit SchemaCheck(const Json& schema) : root_(schema) {}
-
-  bool fits(const Json& value, const Json& schema) const {
-    if (schema.is_boolean()) return schema.get<bool>();
-    for (const auto& [keyword, want] : schema.items())
-      if (!holds(value, schema, keyword, want)) return false;
-    return true;
-  }
-
- private:
-  static bool is_a(const Json& value, const std::string& type) {
-    if (type == "object") return value.is_object();
-    if (type == "array") return value.is_array();
-    if (type == "string") return value.is_string();
-    if (type == "boolean") return value.is_boolean();
-    if (type == "integer") return value.is_number_integer();
-    EXPECT_EQ(type, "number");
-    return value.is_number();
-  }
-  std::size_t count(const Json& value, const Json& schemas) const {
-    return static_cast<std::size_t>(std::ranges::count_if(schemas, [&](const Json& s) { return fits(value, s); }));
-  }
-  bool holds(const Json& value, const Json& schema, const std::string& keyword, const Json& want) const {
-    for (const char* note : {"$schema", "$defs", "title", "default"})
-      if (keyword == note) return true;
-    if (keyword == "type") {
-      if (want.is_string()) return is_a(value, want.get<std::string>());
-      return std::ranges::any_of(want, [&](const Json& type) { return is_a(value, type.get<std::string>()); });
-    }
-    if (keyword == "enum") return std::ranges::find(want, value) != want.end();
-    if (keyword == "const") return value == want;
-    if (keyword == "minimum") return !value.is_number() || value >= want;
-    if (keyword == "maximum") return !value.is_number() || value <= want;
-    if (keyword == "minItems") return !value.is_array() || value.size() >= want.get<std::size_t>();
-    if (keyword == "maxItems") return !value.is_array() || value.size() <= want.get<std::size_t>();
-    if (keyword == "items") return !value.is_array() || std::ranges::all_of(value, [&](const Json& item) { return fits(item, want); });
-    if (keyword == "anyOf") return count(value, want) >= 1;
-    if (keyword == "oneOf") return count(value, want) == 1;
-    if (keyword == "required")
-      return !value.is_object() || std::ranges::all_of(want, [&](const Json& key) { return value.contains(key.get<std::string>()); });
-    if (keyword == "properties") {
-      if (!value.is_object()) return true;
-      return std::ranges::all_of(value.items(), [&](const auto& member) {
-        const Json* own = find(want, member.key());
-        return own == nullptr || fits(member.value(), *own);
-      });
-    }
-    if (keyword == "additionalProperties" && want == false) {
-      if (!value.is_object()) return true;
-      return std::ranges::all_of(value.items(), [&](const auto& member) { return find(schema["properties"], member.key()) != nullptr; });
-    }
-    if (keyword == "$ref" && want == "#/$defs/layer") return fits(value, root_["$defs"]["layer"]);
-    ADD_FAILURE() << "a keyword that this test does not know: " << keyword << " " << want;
-    return false;
-  }
-  const Json& root_;
-};
-
 bool fits_schema(const Json& spec) {
   static const Json schema = spec_schema();
-  return SchemaCheck(schema).fits(spec, schema);
+  return test::SchemaCheck(schema).fits(spec, schema);
 }
 
 TEST(Schema, J_01_every_shipped_example_fits_and_is_read) {
@@ -134,7 +74,7 @@ TEST(Schema, J_01_defaults_of_names_are_those_of_the_reader) {
       Json named = plain;
       named[key] = *standard;
       const auto same = layer_from_json(named);
-      ASSERT_TRUE(same) << c.name << " " << key << ": " << same.error().message;
+      ASSERT_TRUE(same) << c.name << " " << key << ": " << same.error().text();
       EXPECT_EQ(dump_json(layer_to_json(**same)), dump_json(layer_to_json(**layer))) << c.name << " " << key;
       ++checked;
     }
@@ -175,8 +115,8 @@ TEST(Spec, J_12_J_13_J_14_aliases_of_keys) {
     for (const auto& [key, value] : spec.items()) renamed[key == row.key ? row.alias : key] = value;
     both[row.alias] = spec[row.key];
     const auto a = layer_from_json(spec), b = layer_from_json(renamed), c = layer_from_json(both);
-    ASSERT_TRUE(a) << row.spec << a.error().message;
-    ASSERT_TRUE(b) << row.alias << ": " << b.error().message;
+    ASSERT_TRUE(a) << row.spec << a.error().text();
+    ASSERT_TRUE(b) << row.alias << ": " << b.error().text();
     EXPECT_EQ(dump_json(layer_to_json(**a)), dump_json(layer_to_json(**b))) << row.alias;
     EXPECT_FALSE(c) << row.spec << " with " << row.alias;
   }
@@ -186,29 +126,32 @@ TEST(Spec, J_12_J_13_J_14_aliases_of_keys) {
 class KeyList final : public FieldVisitor {
  public:
   std::set<std::string> keys;
-  void operator()(std::string_view k, std::size_t&, SizeRange) override { add(k); }
-  void operator()(std::string_view k, bool&) override { add(k); }
-  void operator()(std::string_view k, double&) override { add(k); }
-  void operator()(std::string_view k, std::string&) override { add(k); }
-  void operator()(std::string_view k, Activation&) override { add(k); }
-  void operator()(std::string_view k, AxisSizes&) override { add(k); }
-  void operator()(std::string_view k, std::vector<std::size_t>&) override { add(k); }
-  void operator()(std::string_view k, std::vector<std::int64_t>&) override { add(k); }
-  void operator()(std::string_view k, std::vector<bool>&) override { add(k); }
-  void operator()(std::string_view k, SkipFrom&) override { add(k); }
-  void operator()(std::string_view k, LayerRef&) override { add(k); }
-  void operator()(std::string_view k, std::vector<LayerPtr>&) override { add(k); }
-  void operator()(std::string_view k, LayerPtr&) override { add(k); }
-  void object(std::string_view k, const std::function<void(FieldVisitor&)>&) override { add(k); }
+  void operator()(Key k, bool&) override { add(k); }
+  void operator()(Key k, std::string&) override { add(k); }
+  void operator()(Key k, std::optional<std::int64_t>&) override { add(k); }
+  void operator()(Key k, Activation&) override { add(k); }
+  void operator()(Key k, AxisSizes&) override { add(k); }
+  void operator()(Key k, std::vector<double>&) override { add(k); }
+  void operator()(Key k, std::vector<std::string>&) override { add(k); }
+  void operator()(Key k, std::vector<std::int64_t>&) override { add(k); }
+  void operator()(Key k, std::vector<bool>&) override { add(k); }
+  void operator()(Key k, SkipFrom&) override { add(k); }
+  void operator()(Key k, LayerRef&) override { add(k); }
+  void operator()(Key k, std::vector<LayerPtr>&) override { add(k); }
+  void operator()(Key k, LayerPtr&) override { add(k); }
+  void json(Key k, Json&) override { add(k); }
+  void object(Key k, const Fields&, std::string_view) override { add(k); }
 
  protected:
-  void list(std::string_view k, std::size_t, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, FieldVisitor&)>&) override {
-    add(k);
-  }
-  void choose(std::string_view k, std::size_t&, std::span<const std::string_view>, Code) override { add(k); }
+  void whole(Key k, std::uint64_t&, SizeRange) override { add(k); }
+  void wholes(Key k, std::vector<std::size_t>&, SizeRange) override { add(k); }
+  void number(Key k, double&, NumberRange) override { add(k); }
+  void number(Key k, std::optional<double>&, NumberRange) override { add(k); }
+  void list(Key k, std::size_t, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, ConfigVisitor&)>&) override { add(k); }
+  void choose(Key k, std::size_t&, std::span<const std::string_view>, Code) override { add(k); }
 
  private:
-  void add(std::string_view k) { keys.emplace(k.substr(0, k.find('|'))); }
+  void add(Key k) { keys.emplace(k.first()); }
 };
 
 // Every key of every kind stands in one of these with a value that is not its default, and comes back as it was given.
@@ -257,7 +200,7 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
   for (const std::string& text : all) {
     const Json spec = *parse_json(text);
     auto layer = layer_from_json(spec);
-    ASSERT_TRUE(layer) << text << layer.error().message;
+    ASSERT_TRUE(layer) << text << layer.error().text();
     const Json written = layer_to_json(**layer);
     const auto again = layer_from_json(written);
     ASSERT_TRUE(again) << written;
@@ -282,7 +225,7 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
 TEST(Spec, J_17_lengths_that_are_not_positive_read_as_1_and_widths_default_to_heights) {
   for (const char* length : {"0", "-1", "-9"}) {
     const auto layer = layer_from_json(*parse_json(fmt::format(R"({{"type":"lstm","input_height":3,"output_height":2,"seq_length":{}}})", length)));
-    ASSERT_TRUE(layer) << length << layer.error().message;
+    ASSERT_TRUE(layer) << length << layer.error().text();
     EXPECT_EQ(layer_to_json(**layer)["seq_length"], 1) << length;
   }
   const auto shape = [](const std::string& keys, const Shape& input) -> Result<std::string> {
@@ -314,7 +257,7 @@ TEST(Spec, J_21_keys_of_links_belong_to_links) {
     const auto read = network_from_json(list_of("{" + dense + "," + key + "}"));
     ASSERT_FALSE(read) << key;
     EXPECT_EQ(read.error().code, Code::InvalidConfig) << key;
-    EXPECT_TRUE(read.error().message.starts_with("/layers/0/" + std::string(key).substr(1, std::string(key).find(':') - 2))) << read.error().message;
+    EXPECT_TRUE(read.error().text().starts_with("/layers/0/" + std::string(key).substr(1, std::string(key).find(':') - 2))) << read.error().text();
     const auto lenient = network_from_json(list_of("{" + dense + "," + key + "}"), {.strict = false});
     ASSERT_TRUE(lenient) << key;
     EXPECT_EQ(lenient->warnings.size(), 1u) << key;
@@ -364,7 +307,7 @@ TEST(Spec, J_02_initial_values_are_those_of_the_documented_rules) {
   std::size_t compared = 0;
   for (const Json& c : golden["cases"]) {
     const auto read = network_from_json(c["spec"]);
-    ASSERT_TRUE(read) << c["spec"] << read.error().message;
+    ASSERT_TRUE(read) << c["spec"] << read.error().text();
     for (const auto& [name, values] : c["weights"].items()) {
       const Weight* w = find_weight(*read->network.cell(0).layer, name);
       ASSERT_NE(w, nullptr) << c["spec"] << name;
@@ -406,7 +349,7 @@ TEST(Spec, weights_are_not_drawn_where_nobody_asks_and_not_beyond_a_limit) {
   const auto refused = network_from_json(huge, {.max_bytes = std::uint64_t{4} << 30});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::OutOfMemory);
-  EXPECT_EQ(refused.error().message, "/layers: 900000000 weights take 7.2 GB, at most 4.3 GB are allowed");
+  EXPECT_EQ(refused.error().text(), "/layers: 900000000 weights take 7.2 GB, at most 4.3 GB are allowed");
   EXPECT_TRUE(network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2048}));
   EXPECT_FALSE(network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2047}));
 }
@@ -521,7 +464,7 @@ TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
   const auto code_of = [](const std::string& spec, SpecOptions options = {}) {
     const auto read = network_from_json(spec, options);
     if (read) return Code{};
-    EXPECT_NE(read.error().message.find("init_scale"), std::string::npos) << spec << read.error().message;
+    EXPECT_NE(read.error().text().find("init_scale"), std::string::npos) << spec << read.error().text();
     return read.error().code;
   };
   for (const char* init : {"auto", "he", "xavier", "zeros", "identity", "none"}) {
@@ -547,7 +490,7 @@ TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
   }
   const auto arch = build_from_arch(*parse_json(R"({"gridDepth":1,"gridRows":1,"gridCols":1,"layersPerCell":1,"dModel":8,"numHeads":2,"initScale":1e300})"));
   ASSERT_FALSE(arch);
-  EXPECT_NE(arch.error().message.find("/initScale"), std::string::npos) << arch.error().message;
+  EXPECT_NE(arch.error().text().find("/initScale"), std::string::npos) << arch.error().text();
 }
 
 // A layer that was given another rule, and a network whose last reader of the scale is gone: what is written can be read.
@@ -576,7 +519,7 @@ TEST(Spec, D_21_group_sizes_are_32_64_or_128_and_for_groups) {
   for (const char* size : {"0", "33", "48", "96", "129"}) {
     const auto refused = read(fmt::format(R"("group_size":{})", size));
     ASSERT_FALSE(refused) << size;
-    EXPECT_NE(refused.error().message.find("/group_size"), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().text().find("/group_size"), std::string::npos) << refused.error().text();
   }
 }
 
@@ -633,8 +576,8 @@ TEST(Spec, G_63_V_02_J_23_S_05_hostile_specs_are_errors) {
   for (const std::string& spec : specs) {
     const auto read = network_from_json(std::string_view(spec));
     ASSERT_FALSE(read) << spec.substr(0, 200);
-    EXPECT_FALSE(read.error().message.empty());
-    EXPECT_EQ(read.error().message.find('\n'), std::string::npos) << read.error().message;
+    EXPECT_FALSE(read.error().text().empty());
+    EXPECT_EQ(read.error().text().find('\n'), std::string::npos) << read.error().text();
   }
 }
 

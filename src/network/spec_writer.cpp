@@ -1,4 +1,4 @@
-#include "core/nearest.h"
+#include "core/config_writer.h"
 #include "core/numerics_version.h"
 #include "layers/all.h"
 #include "network/spec.h"
@@ -23,80 +23,25 @@ Json skip_text(const SkipFrom& from) {
   return std::string(kNames[static_cast<std::size_t>(from.kind)]);
 }
 
-void drop_defaults(Json& values, const Json& defaults) {
-  std::vector<std::string> same;
-  for (auto& [key, value] : values.items()) {
-    const Json* standard = find(defaults, key);
-    if (standard == nullptr) continue;
-    if (value == *standard) {
-      same.push_back(key);
-    } else if (value.is_object() && standard->is_object()) {
-      drop_defaults(value, *standard);
-    }
-  }
-  for (const std::string& key : same) values.erase(key);
-}
-
-// Every setting as JSON, under its first name.
-class JsonWriter final : public FieldVisitor {
+// A config's writer that also writes what refers to layers.
+class JsonWriter final : public FieldVisitor, public ConfigWriter {
  public:
-  JsonWriter(Json& object, const Standard& standard) : object_(object), standard_(standard) {}
-  void operator()(std::string_view keys, std::size_t& value, SizeRange) override { put(keys, value); }
-  void operator()(std::string_view keys, bool& value) override { put(keys, value); }
-  void operator()(std::string_view keys, double& value) override { put(keys, value); }
-  void operator()(std::string_view keys, std::string& value) override { put(keys, value); }
-  void operator()(std::string_view keys, Activation& value) override { put(keys, std::string(name(value))); }
-  void operator()(std::string_view keys, AxisSizes& value) override {
-    if (value.values.size() == 1)
-      put(keys, value.values[0]);
-    else
-      put(keys, value.values);
-  }
-  void operator()(std::string_view keys, std::vector<std::size_t>& value) override { put(keys, value); }
-  void operator()(std::string_view keys, std::vector<std::int64_t>& value) override { put(keys, value); }
-  void operator()(std::string_view keys, std::vector<bool>& value) override { put(keys, value); }
-  void operator()(std::string_view keys, SkipFrom& value) override { put(keys, skip_text(value)); }
-  void operator()(std::string_view keys, LayerRef& value) override { put(keys, value.address ? Json(*value.address) : Json(value.path)); }
-  void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
+  JsonWriter(Json& object, const Standard& standard) : ConfigWriter(object), standard_(standard) {}
+  using ConfigWriter::operator();
+  void operator()(Key key, Activation& value) override { put(key, std::string(name(value))); }
+  void operator()(Key key, AxisSizes& value) override { put(key, value.values.size() == 1 ? Json(value.values[0]) : Json(value.values)); }
+  void operator()(Key key, SkipFrom& value) override { put(key, skip_text(value)); }
+  void operator()(Key key, LayerRef& value) override { put(key, value.address ? Json(*value.address) : Json(value.path)); }
+  void operator()(Key key, std::vector<LayerPtr>& children) override {
     Json list = Json::array();
     for (const LayerPtr& child : children) list.push_back(written(*child, standard_));
-    put(keys, std::move(list));
+    put(key, std::move(list));
   }
-  void operator()(std::string_view keys, LayerPtr& child) override {
-    if (child) put(keys, written(*child, standard_));
-  }
-  void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
-    Json inner = Json::object();
-    JsonWriter writer(inner, standard_);
-    fields(writer);
-    put(key, std::move(inner));
-  }
-
- protected:
-  void list(std::string_view key, std::size_t size, const std::function<void(std::size_t)>&,
-            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
-    Json all = Json::array(), fresh = Json::object();
-    JsonWriter defaults(fresh, standard_);
-    item(size, defaults);
-    for (std::size_t i = 0; i < size; ++i) {
-      Json object = Json::object();
-      JsonWriter writer(object, standard_);
-      item(i, writer);
-      drop_defaults(object, fresh);
-      all.push_back(std::move(object));
-    }
-    put(key, std::move(all));
-  }
-  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
-    put(keys, std::string(split_names(names[index])[0]));
+  void operator()(Key key, LayerPtr& child) override {
+    if (child) put(key, written(*child, standard_));
   }
 
  private:
-  template <class T>
-  void put(std::string_view keys, T&& value) {
-    object_[std::string(split_names(keys)[0])] = std::forward<T>(value);
-  }
-  Json& object_;
   const Standard& standard_;
 };
 
@@ -176,79 +121,34 @@ Json network_to_json(const Network& n) {
 namespace {
 
 // The schema of one layer kind.
-class SchemaWriter final : public FieldVisitor {
+class LayerSchema final : public FieldVisitor, public SchemaWriter {
  public:
-  explicit SchemaWriter(Json& properties) : properties_(properties) {}
-  void operator()(std::string_view keys, std::size_t& value, SizeRange range) override {
-    put(keys, {{"type", "integer"}, {"minimum", range.min}, {"maximum", range.max}, {"default", value}});
-  }
-  void operator()(std::string_view keys, bool& value) override { put(keys, {{"type", "boolean"}, {"default", value}}); }
-  void operator()(std::string_view keys, double& value) override { put(keys, {{"type", "number"}, {"default", value}}); }
-  void operator()(std::string_view keys, std::string& value) override { put(keys, {{"type", "string"}, {"default", value}}); }
-  void operator()(std::string_view keys, Activation& value) override {
+  explicit LayerSchema(Json& properties) : SchemaWriter(properties) {}
+  using SchemaWriter::operator();
+  void operator()(Key key, Activation& value) override {
     // Names that editors offer; the reader also takes aliases.
     Json names = Json::array();
     for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
-    put(keys, {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});
+    put(key, {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});
   }
-  void operator()(std::string_view keys, AxisSizes&) override {
-    const Json one = {{"type", "integer"}, {"minimum", 0}};
-    put(keys, {{"anyOf", Json::array({one, {{"type", "array"}, {"items", one}, {"maxItems", 3}}})}});
+  void operator()(Key key, AxisSizes&) override {
+    const Json list = {{"type", "array"}, {"items", kSize}, {"maxItems", 3}};
+    put(key, {{"anyOf", Json::array({kSize, list})}});
   }
-  void operator()(std::string_view keys, std::vector<std::size_t>&) override {
-    put(keys, {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}});
-  }
-  void operator()(std::string_view keys, std::vector<std::int64_t>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "integer"}}}}); }
-  void operator()(std::string_view keys, std::vector<bool>&) override { put(keys, {{"type", "array"}, {"items", {{"type", "boolean"}}}}); }
-  void operator()(std::string_view keys, SkipFrom&) override {
-    const Json size = {{"type", "integer"}, {"minimum", 0}};
-    put(keys, {{"anyOf",
-                Json::array(
-                    {{{"enum", {"previous", "none", "external"}}}, size, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
-  }
-  void operator()(std::string_view keys, LayerRef&) override {
-    const Json size = {{"type", "integer"}, {"minimum", 0}};
-    put(keys, {{"anyOf", Json::array({{{"type", "string"}}, {{"type", "array"}, {"items", size}, {"minItems", 4}, {"maxItems", 4}}})}});
-  }
-  void operator()(std::string_view keys, std::vector<LayerPtr>&) override { put(keys, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
-  void operator()(std::string_view keys, LayerPtr&) override { put(keys, {{"$ref", "#/$defs/layer"}}); }
-  void object(std::string_view key, const std::function<void(FieldVisitor&)>& fields) override {
-    Json inner = Json::object();
-    SchemaWriter writer(inner);
-    fields(writer);
-    put(key, {{"type", "object"}, {"properties", inner}, {"additionalProperties", false}});
-  }
-
- protected:
-  void list(std::string_view key, std::size_t size, const std::function<void(std::size_t)>&,
-            const std::function<void(std::size_t, FieldVisitor&)>& item) override {
-    Json inner = Json::object();
-    SchemaWriter writer(inner);
-    item(size, writer);
-    const Json object = {{"type", "object"}, {"properties", inner}, {"additionalProperties", false}};
-    put(key, {{"type", "array"}, {"items", object}, {"maxItems", kMaxObjects}});
-  }
-  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
-    Json list = Json::array();
-    for (const std::string_view n : names)
-      for (const std::string_view alias : split_names(n)) list.push_back(std::string(alias));
-    put(keys, {{"enum", list}, {"default", std::string(split_names(names[index])[0])}});
-  }
+  void operator()(Key key, SkipFrom&) override { put(key, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, kSize, kAddress})}}); }
+  void operator()(Key key, LayerRef&) override { put(key, {{"anyOf", Json::array({{{"type", "string"}}, kAddress})}}); }
+  void operator()(Key key, std::vector<LayerPtr>&) override { put(key, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
+  void operator()(Key key, LayerPtr&) override { put(key, {{"$ref", "#/$defs/layer"}}); }
 
  private:
-  void put(std::string_view keys, const Json& schema) {
-    for (const std::string_view key : split_names(keys)) properties_[std::string(key)] = schema;
-  }
-  Json& properties_;
+  const Json kSize = {{"type", "integer"}, {"minimum", 0}};
+  const Json kAddress = {{"type", "array"}, {"items", kSize}, {"minItems", 4}, {"maxItems", 4}};
 };
 
-Json init_scale_schema() { return {{"type", "number"}, {"minimum", 0}, {"maximum", kMaxInitScale}}; }
-
 void write_common(Json& properties, Layer& layer) {
-  SchemaWriter writer(properties);
+  LayerSchema writer(properties);
   visit_common(writer, layer.common);
   properties["group_size"] = {{"enum", kGroupSizes}, {"default", ScaleSpan().group_size}};
-  properties["init_scale"] = init_scale_schema();
   layer.fields(writer);
 }
 
@@ -265,7 +165,7 @@ Json spec_schema() {
     const LayerPtr layer = kind->make();
     write_common(properties, *layer);
     properties["is_remote_link"] = {{"type", "boolean"}};
-    SchemaWriter link_writer(properties);
+    LayerSchema link_writer(properties);
     Share().fields(link_writer);
     properties["weights"] = {{"type", "object"}};
     for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
@@ -280,25 +180,20 @@ Json spec_schema() {
     kinds.push_back({{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
   }
   const Json extent = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}};
-  Json properties = {{"id", {{"type", "string"}}},
-                     {"name", {{"type", "string"}}},
-                     {"depth", extent},
+  Json properties = {{"depth", extent},
                      {"rows", extent},
                      {"cols", extent},
                      {"layers_per_cell", extent},
                      {"seed", {{"type", Json::array({"integer", "string"})}}},
-                     {"init", {{"enum", {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"}}}},
-                     {"init_scale", init_scale_schema()},
-                     {"activations", {{"enum", {"float32", "f32", "float64", "f64"}}}},
-                     {"quantized_inputs", {{"enum", {"int8", "int16"}}, {"default", "int8"}}},
                      {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
                      {"numerics_version", {{"const", kNumericsVersion}}},
                      {"strict", {{"type", "boolean"}, {"default", true}}},
                      {"metadata", {{"type", "object"}}},
                      {"layers", {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}}};
-  SchemaWriter writer(properties);
-  DType dtype = DType::float32;
-  visit_dtype(writer, "default_dtype", dtype);
+  LayerSchema writer(properties);
+  NetworkSettings settings;
+  visit_settings(writer, settings);
+  properties["init"]["enum"] = {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"};
   for (const std::string_view hint : kNetworkHintKeys) properties[std::string(hint)] = Json::object();
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", "Loom network"},

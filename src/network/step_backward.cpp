@@ -53,7 +53,7 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
     if (!cell.starts) continue;
     peak = peak.max({cells_[i].input_bytes + 2 * Buffer::kAlignment, 0});
     if (cell.operation == nullptr) continue;
-    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done) return at(network_->place_text(i), std::move(done).error());
+    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done) return under(network_->steps(i), std::move(done).error());
   }
   peak = peak.plus(Buffer::kAlignment);
   if (!arenas_[0].holds(peak)) {
@@ -171,7 +171,7 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
     // d_known_ includes zeros that were filled in for skips; gaps count only if a consumer sent one.
     const bool wanted = way.carrier != nullptr ? d_count_[half * n + i] != 0 : d_known_[half * n + i] != 0;
     if (wanted && !exec.status) backward_cell(run, slot, i, back, way);
-    if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
+    if (exec.status) exec.status->under(network_->steps(i));
   }
 }
 

@@ -11,7 +11,7 @@ namespace loom {
 namespace {
 
 // The first input width that a layer declares: its own, or that of the first child that has one.
-class DeclaredWidth final : public FieldVisitor {
+class DeclaredWidth final : public QuietFieldVisitor {
  public:
   static std::optional<std::size_t> of(const Layer& layer) {
     DeclaredWidth visitor(layer.kind_row().width_key);
@@ -19,32 +19,19 @@ class DeclaredWidth final : public FieldVisitor {
     return visitor.found_;
   }
   explicit DeclaredWidth(std::string_view key) : key_(key) {}
-  void operator()(std::string_view keys, std::size_t& value, SizeRange) override {
-    if (!found_ && value > 0 && keys.substr(0, keys.find('|')) == key_) found_ = value;
-  }
-  void operator()(std::string_view, bool&) override {}
-  void operator()(std::string_view, double&) override {}
-  void operator()(std::string_view, std::string&) override {}
-  void operator()(std::string_view, Activation&) override {}
-  void operator()(std::string_view, AxisSizes&) override {}
-  void operator()(std::string_view, std::vector<std::size_t>&) override {}
-  void operator()(std::string_view, std::vector<std::int64_t>&) override {}
-  void operator()(std::string_view, std::vector<bool>&) override {}
-  void operator()(std::string_view, SkipFrom&) override {}
-  void operator()(std::string_view, LayerRef&) override {}
-  void operator()(std::string_view, std::vector<LayerPtr>& children) override {
+  using QuietFieldVisitor::operator();
+  void operator()(Key, std::vector<LayerPtr>& children) override {
     for (const LayerPtr& child : children)
       if (!found_ && !child->common.is_disabled) found_ = of(*child);
   }
-  void operator()(std::string_view, LayerPtr& child) override {
+  void operator()(Key, LayerPtr& child) override {
     if (!found_ && child) found_ = of(*child);
   }
-  void object(std::string_view, const std::function<void(FieldVisitor&)>&) override {}
 
  protected:
-  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>&,
-            const std::function<void(std::size_t, FieldVisitor&)>&) override {}
-  void choose(std::string_view, std::size_t&, std::span<const std::string_view>, Code) override {}
+  void whole(Key key, std::uint64_t& value, SizeRange) override {
+    if (!found_ && value > 0 && key.first() == key_) found_ = static_cast<std::size_t>(value);
+  }
 
  private:
   std::string_view key_;
@@ -131,7 +118,7 @@ Result<void> Network::infer_steps() {
     c.input = input;
     auto output = c.operation == nullptr ? Result<Shape>(input) : c.operation->output_shape(input);
     if (!output) {
-      if (!error) error = Error{output.error().code, place_text(i) + ": " + output.error().message};
+      if (!error) error = std::move(output.error().under(steps(i)));
       return false;
     }
     c.output = *output;
@@ -160,8 +147,8 @@ Result<void> Network::infer_steps() {
     if (known[i] || !c.starts || c.feed != Merge::Concat || before(i) == nullptr) continue;
     const auto width = c.operation == nullptr ? std::nullopt : DeclaredWidth::of(*c.operation);
     if (!width || *width <= before(i)->cols())
-      return fail(Code::ShapeMismatch, "{}: {} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
-                  place_text(i), place_text(c.link), before(i)->cols());
+      return fail_at(steps(i), Code::ShapeMismatch, "{} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
+                     place_text(c.link), before(i)->cols());
     const Shape declared = *before(i)->with_cols(*width);
     const auto open = [&](std::size_t cell) { return cell == i && !known[i] ? make(i, declared) : settle(cell); };
     spread(step_cells_, {i}, open);
@@ -169,7 +156,7 @@ Result<void> Network::infer_steps() {
   if (error) return tl::make_unexpected(*std::move(error));
   for (std::size_t i = 0; i < step_cells_.size(); ++i) {
     StepCell& c = step_cells_[i];
-    if (c.starts && !known[i]) return fail(Code::ShapeMismatch, "{}: its shape follows from nothing; give the ring a cell with a declared width", place_text(i));
+    if (c.starts && !known[i]) return fail_at(steps(i), Code::ShapeMismatch, "its shape follows from nothing; give the ring a cell with a declared width");
     if (!c.starts) c.input = c.output = step_input_;  // never read
   }
   return {};
@@ -184,11 +171,11 @@ Result<void> Network::check_step_shapes() {
     // A feed that never starts counts as zeros of the shape that fits.
     if (c.link != StepCell::kNone && step_cells_[c.link].starts)
       if (auto fits = fed_shape(i, c.source, step_cells_[c.link].output); !fits)
-        return at(place_text(i), std::move(fits).error());
+        return under(steps(i), std::move(fits).error());
     if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == Merge::Concat &&
         c.input.cols() != c.source.cols() + step_cells_[c.link].output.cols())
-      return fail(Code::ShapeMismatch, "{}: {} and {} columns come together, its operation reads {}", place_text(i), c.source.cols(),
-                  step_cells_[c.link].output.cols(), c.input.cols());
+      return fail_at(steps(i), Code::ShapeMismatch, "{} and {} columns come together, its operation reads {}", c.source.cols(),
+                     step_cells_[c.link].output.cols(), c.input.cols());
     c.cost = c.operation == nullptr ? c.output.elements() : cost_of(*c.operation, c.input, c.output);
   }
   return {};

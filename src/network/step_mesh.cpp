@@ -137,7 +137,7 @@ Result<void> StepMesh::rehearse() {
     if (done && pool_->threads() > 1) done = rehearse_cell(cells_[i], *pool_, sources, together);
     const Way way{&gradients_};
     if (done && options_.backward) done = rehearse_cell(cells_[i], *pool_, sources, backward, &way);
-    if (!done) return at(network_->place_text(i), std::move(done).error());
+    if (!done) return under(network_->steps(i), std::move(done).error());
   }
   for (const Plan& plan : cells_) alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
   for (int w = 0; w < pool_->threads(); ++w) {
@@ -366,7 +366,7 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
     run.gate_loss = {s.gate(i), 1, 1, element()};
     fill_zero(exec, run.gate_loss);
     run_forward(*cell.operation, run, x, y);
-    if (exec.status) exec.status->message = network_->place_text(i) + ": " + exec.status->message;
+    if (exec.status) exec.status->under(network_->steps(i));
   } else {
     copy(exec, x, y);
   }

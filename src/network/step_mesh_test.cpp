@@ -48,9 +48,9 @@ struct Stepped {
 
   Stepped(const std::string& spec, const Shape& shape, const StepMeshOptions& options = {.threads = 1}) : network(read(spec)), input(shape) {
     const auto prepared = network.prepare_steps(shape);
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
     auto made = StepMesh::create(network, options);
-    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    EXPECT_TRUE(made) << (made ? "" : made.error().text());
     mesh = std::move(*made);
     state.emplace(mesh->create_state().value());
   }
@@ -61,13 +61,13 @@ struct Stepped {
   void step(int ticks = 1, const StepOptions& options = {}) {
     for (int t = 0; t < ticks; ++t) {
       const auto done = mesh->step(*state, options);
-      ASSERT_TRUE(done) << done.error().message;
+      ASSERT_TRUE(done) << done.error().text();
     }
   }
   template <class T = double>
   std::vector<T> out(std::size_t c) const {
     const auto y = state->output(c);
-    EXPECT_TRUE(y) << (y ? "" : y.error().message);
+    EXPECT_TRUE(y) << (y ? "" : y.error().text());
     return y ? copied<T>(*y) : std::vector<T>();
   }
   template <class T = double>
@@ -82,7 +82,7 @@ std::vector<T> plain(const std::string& spec, const Shape& shape, const std::vec
   EXPECT_TRUE(network.prepare(shape));
   const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
   const auto y = session->forward({x.data(), shape, element_of<T>});
-  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? copied<T>(*y) : std::vector<T>();
 }
 
@@ -281,7 +281,7 @@ TEST(StepMesh, M_07_G_78_the_same_bits_for_all_threads_and_targets_and_capture_n
       hash.update(std::as_bytes(std::span(state)));
       const auto dy = seeded<float>("dy", 33 * 24);
       const auto ports = m.mesh->backward(*m.state, {dy.data(), Shape::of({33, 24}), Element::f32});
-      ASSERT_TRUE(ports) << ports.error().message;
+      ASSERT_TRUE(ports) << ports.error().text();
       EXPECT_EQ(ports->size(), 8u);
       for (const ConstView& port : *ports) hash.update_floats({port.as<float>(), port.shape.elements()});
       m.network.visit_weights([&](const std::string&, Weight& w, Layer&) {
@@ -385,7 +385,7 @@ class Unrolled {
     for (const Want& w : wants_) gradients.push_back({w.back, w.cell, {w.dy.data(), m_.network.step_cells()[w.cell].output, Element::f64}});
     m_.mesh->gradients().clear();
     const auto ports = m_.mesh->backward(*m_.state, gradients);
-    ASSERT_TRUE(ports) << ports.error().message;
+    ASSERT_TRUE(ports) << ports.error().text();
     ASSERT_EQ(ports->size(), static_cast<std::size_t>(ticks_));
     std::vector<std::vector<double>> dx;
     for (const ConstView& p : *ports) dx.push_back(p.data == nullptr ? std::vector<double>(p.shape.elements()) : copied<double>(p));
@@ -538,7 +538,7 @@ TEST(StepMesh, M_08_M_10_backward_of_a_stateful_layer_starts_from_the_states_of_
     };
     run();
     const auto ports = m.mesh->backward(*m.state, {dy.data(), Shape::of({2, 2, 3}), Element::f64}, 1);
-    ASSERT_TRUE(ports) << ports.error().message;
+    ASSERT_TRUE(ports) << ports.error().text();
     const std::vector<double> dx = copied<double>((*ports)[0]);
     for (std::size_t i = 0; i < last.size(); ++i) {
       constexpr double h = 0x1p-13;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "core/nearest.h"
 #include "layers/share/share.h"
 #include "telemetry/observers.h"
 
@@ -52,33 +53,19 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
 namespace {
 
 // Fields of a parallel container.
-class ParallelKeys final : public FieldVisitor {
+class ParallelKeys final : public QuietFieldVisitor {
  public:
   explicit ParallelKeys(const Layer& layer) { const_cast<Layer&>(layer).fields(*this); }  // only read
   std::string combine;
   std::size_t branches = 0;
-  void operator()(std::string_view, std::size_t&, SizeRange) override {}
-  void operator()(std::string_view, bool&) override {}
-  void operator()(std::string_view, double&) override {}
-  void operator()(std::string_view, std::string&) override {}
-  void operator()(std::string_view, Activation&) override {}
-  void operator()(std::string_view, AxisSizes&) override {}
-  void operator()(std::string_view, std::vector<std::size_t>&) override {}
-  void operator()(std::string_view, std::vector<std::int64_t>&) override {}
-  void operator()(std::string_view, std::vector<bool>&) override {}
-  void operator()(std::string_view, SkipFrom&) override {}
-  void operator()(std::string_view, LayerRef&) override {}
-  void operator()(std::string_view keys, std::vector<LayerPtr>& children) override {
-    if (keys == "parallel_branches") branches = children.size();
+  using QuietFieldVisitor::operator();
+  void operator()(Key key, std::vector<LayerPtr>& children) override {
+    if (key.names == "parallel_branches") branches = children.size();
   }
-  void operator()(std::string_view, LayerPtr&) override {}
-  void object(std::string_view, const std::function<void(FieldVisitor&)>&) override {}
 
  protected:
-  void list(std::string_view, std::size_t, const std::function<void(std::size_t)>&,
-            const std::function<void(std::size_t, FieldVisitor&)>&) override {}
-  void choose(std::string_view keys, std::size_t& index, std::span<const std::string_view> names, Code) override {
-    if (keys == "combine_mode") combine = names[index].substr(0, names[index].find('|'));
+  void choose(Key key, std::size_t& index, std::span<const std::string_view> names, Code) override {
+    if (key.names == "combine_mode") combine = split_names(names[index])[0];
   }
 };
 

@@ -67,7 +67,7 @@ class Recorder final : public Observer {
 
 Network watched() {
   auto spec = network_from_json(std::string_view(kSpec));
-  EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+  EXPECT_TRUE(spec) << (spec ? "" : spec.error().text());
   Network n = std::move(spec->network);
   EXPECT_TRUE(n.prepare(Shape::of({2, 4})));
   return n;

@@ -36,7 +36,7 @@ std::string short_name(std::string path) {
 }
 
 // One batch, or several joined.
-struct Batch {
+struct GoldenBatch {
   std::vector<float> inputs, values;
   std::vector<std::int32_t> classes;
   std::vector<std::size_t> shape, value_shape;
@@ -72,7 +72,7 @@ class Model {
     return network;
   }
 
-  void append(Batch& batch, std::uint64_t index) const {
+  void append(GoldenBatch& batch, std::uint64_t index) const {
     const std::uint64_t stream = 1000 + 2 * index;
     const std::size_t samples = shape_[0], count = Shape::create(shape_)->elements(), before = batch.shape.empty() ? 0 : batch.shape[0];
     const auto ids = static_cast<std::uint32_t>(number_or(json_, "ids", 0)), classes = static_cast<std::uint32_t>(number_or(json_, "classes", 0));
@@ -137,14 +137,14 @@ double train(const Model& model, const Json& run, Element element, int threads) 
   if (parts > 1) config.micro_batch = model.batch_size();
   config.session.threads = threads;
   auto trainer = Trainer::create(network, config);
-  if (!trainer) return ADD_FAILURE() << trainer.error().message, 1;
+  if (!trainer) return ADD_FAILURE() << trainer.error().text(), 1;
   const std::vector<double> want = numbers<double>(run[element == Element::f64 ? "f64" : "f32"]);
   double worst = 0;
   for (std::size_t step = 0; step < want.size(); ++step) {
-    Batch batch;
+    GoldenBatch batch;
     for (std::size_t part = 0; part < parts; ++part) model.append(batch, (step * parts + part) % 4);
     const auto report = (*trainer)->step(batch.samples());
-    if (!report) return ADD_FAILURE() << "step " << step << ": " << report.error().message, 1;
+    if (!report) return ADD_FAILURE() << "step " << step << ": " << report.error().text(), 1;
     EXPECT_FALSE(report->skipped) << report->why;
     const double off = std::abs(report->loss - want[step]) / std::abs(want[step]);
     if (!(off <= worst)) worst = off;

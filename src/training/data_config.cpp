@@ -3,6 +3,8 @@
 #include <array>
 #include <numeric>
 
+#include "core/config_reader.h"
+#include "core/config_writer.h"
 #include "data/csv/csv.h"
 #include "data/idx/idx.h"
 #include "data/images/image_folder.h"
@@ -10,166 +12,187 @@
 #include "data/pipeline/order.h"
 #include "data/series/series.h"
 #include "data/text/text_windows.h"
-#include "learning/names.h"
-#include "training/config_reader.h"
 
 namespace loom {
 namespace {
 
-constexpr std::array<std::string_view, 7> kFormats = {"idx", "csv", "npy", "npz", "images", "text", "series"};
-enum class Format : std::uint8_t { Idx, Csv, Npy, Npz, Images, Text, Series };
-// Keys that belong to the training as a whole, not to the data set. A validation set has the first of them.
-constexpr std::array<std::string_view, 6> kPipelineKeys = {"limit", "validation", "validation_split", "split", "normalise", "augment"};
-constexpr std::span<const std::string_view> kValidationKeys = std::span(kPipelineKeys).first(1);
+enum class Format : std::uint8_t { Missing, Idx, Csv, Npy, Npz, Images, Text, Series };
+enum class Targets : std::uint8_t { ByFormat, Classes, Values };
+enum class Method : std::uint8_t { Given, MeanStd, MinMax };
 
-std::string resolved_path(const std::string& folder, const std::string& path) {
-  return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
-}
+struct NormaliseConfig {
+  Method method = Method::Given;
+  NormaliseBy by = NormaliseBy::whole;
+  std::vector<double> offset, scale;
+};
 
-Result<std::optional<Shape>> shape_of(const std::vector<std::size_t>& extents) {
-  if (extents.empty()) return std::optional<Shape>();
-  LOOM_TRY(const Shape shape, Shape::create(extents));
-  return std::optional<Shape>(shape);
-}
-
-Result<std::optional<TargetKind>> target_kind(const std::string& text, const ConfigReader& read) {
-  if (text.empty()) return std::optional<TargetKind>();
-  if (text == "classes") return std::optional(TargetKind::classes);
-  if (text == "values") return std::optional(TargetKind::values);
-  return fail(Code::InvalidConfig, "{}: \"classes\" or \"values\" expected", read.place_of("target_kind"));
-}
-
-// `others`: keys that other code reads.
-Result<std::unique_ptr<Dataset>> open_dataset(const Json& config, const std::string& folder, const std::string& place,
-                                              std::span<const std::string_view> others) {
-  ConfigReader read(&config, place);
-  for (const std::string_view key : others) read.member(key);
-  std::string format, path, inputs, targets, kind, unit = "bytes", delimiter = ",";
+// One data set, and for a training set what the training as a whole does with it.
+struct DataConfig {
+  Format format = Format::Missing;
+  std::string path, inputs, targets, delimiter = ",";
+  Targets kind = Targets::ByFormat;
   std::vector<std::size_t> shape;
+  std::vector<std::string> class_names;
+  std::optional<std::int64_t> target_index;
   ArrayOptions arrays;
   CsvOptions csv;
   TextWindowOptions text;
   ImageFolderOptions images;
   SeriesOptions series;
-  std::int64_t target_index = -1;
-  read("format", format);
-  LOOM_TRY(const std::size_t index, find_name(read.place_of("format"), format, kFormats));
-  const auto is = [&](auto... formats) { return ((index == static_cast<std::size_t>(formats)) || ...); };
-  if (is(Format::Csv, Format::Npz, Format::Images, Format::Text, Format::Series)) read("path", path);
-  if (is(Format::Idx, Format::Npy, Format::Npz)) {
-    read("inputs", inputs);
-    read("targets", targets);
-    read("classes", arrays.classes);
-    read("class_names", arrays.class_names);
+  std::size_t limit = 0;
+  Json validation;
+  double validation_split = 0;
+  bool is_shuffled = false;
+  std::optional<NormaliseConfig> normalise;
+  AugmentConfig augment;
+
+  bool is(auto... formats) const { return ((format == formats) || ...); }
+  bool has_path() const { return is(Format::Csv, Format::Npz, Format::Images, Format::Text, Format::Series); }
+  bool has_arrays() const { return is(Format::Idx, Format::Npy, Format::Npz); }
+};
+
+// A format has the keys that change what it reads, so that none is given in vain.
+void source_fields(ConfigVisitor& visit, DataConfig& c) {
+  visit.choice({"format", "Required. One of those"}, c.format, {"", "idx", "csv", "npy", "npz", "images", "text", "series"});
+  const auto is = [&](auto... formats) { return visit.describes() || c.is(formats...); };
+  if (visit.describes() || c.has_path()) visit({"path", "csv, npz, text, series: the file; images: the folder"}, c.path);
+  if (visit.describes() || c.has_arrays()) {
+    visit({"inputs", "idx, npy: the file; npz: the array"}, c.inputs);
+    visit({"targets", "The same for targets"}, c.targets);
+    visit({"classes", "idx, npy, npz: how many; 0: the greatest label and one"}, c.arrays.classes, kAnySize);
   }
-  if (!is(Format::Images, Format::Text, Format::Series)) {
-    read("shape", shape);
-    read("target_kind", kind);
+  if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv, Format::Images))
+    visit({"class_names", "One per class. Without `class_ids` a csv's targets are such names; the subfolders of images. A validation set takes those of "
+                          "the training set"},
+          c.class_names);
+  if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv)) {
+    visit({"shape", "Another shape for a sample, of as many elements"}, c.shape, kAnySize);
+    visit.choice({"target_kind", "classes or values; empty: classes for csv and for one whole number per sample"}, c.kind, {"", "classes", "values"},
+                 Code::InvalidConfig);
+  }
+  if (is(Format::Csv, Format::Series)) {
+    visit({"header", "csv, series: the first line names the columns"}, c.csv.header);
+    visit({"delimiter", "csv, series"}, c.delimiter);
   }
   if (is(Format::Csv)) {
-    read("header", csv.header);
-    read("delimiter", delimiter);
-    read("target_column", csv.target_column);
-    std::optional<std::int64_t> given;
-    read("target_index", given);
-    if (given && !csv.target_column.empty()) return fail(Code::InvalidConfig, "{}: target_column names one already", read.place_of("target_index"));
-    target_index = given.value_or(-1);
-    read("class_ids", csv.class_ids);
-    read("class_names", csv.class_names);
+    visit({"target_column", "csv: by name"}, c.csv.target_column);
+    visit({"target_index", "csv: by number from 0, negative from the end. Without both: the last"}, c.target_index);
+    visit({"class_ids", "csv: targets are numbers of classes, not names"}, c.csv.class_ids);
   }
+  if (is(Format::Series)) visit({"columns", "series: by name; empty: all"}, c.series.columns);
+  constexpr Key length{"length", "text: ids of a sample, 64; series: rows of a sample, 16"};
+  constexpr Key stride{"stride", "From one sample to the next. text: the length; series: 1"};
+  if (is(Format::Text)) visit(length, c.text.length, {1, 1 << 20}), visit(stride, c.text.stride, {0, 1 << 20});
   if (is(Format::Series)) {
-    read("header", series.header);
-    read("delimiter", delimiter);
-    read("columns", series.columns);
-    read("length", series.length, 1, 1 << 20);
-    read("stride", series.stride, 1, 1 << 20);
-    read("scale", series.scale);
+    visit(length, c.series.length, {1, 1 << 20}), visit(stride, c.series.stride, {1, 1 << 20});
+    visit({"scale", "series: every number is multiplied by it, targets too"}, c.series.scale);
   }
-  if (is(Format::Images)) {
-    read("channels", images.channels);
-    read("class_names", images.class_names);
-  }
+  if (is(Format::Images)) visit({"channels", "images: 1 or 3; without it those of the files"}, c.images.channels, kAnySize);
   if (is(Format::Text)) {
-    read("unit", unit);
-    read("length", text.length, 1, 1 << 20);
-    read("stride", text.stride, 0, 1 << 20);
-    read("vocabulary", text.vocabulary);
+    visit.choice({"unit", "text: bytes or characters"}, c.text.unit, {"bytes", "characters"}, Code::InvalidConfig);
+    visit({"vocabulary", "text: the characters by id; empty: those of the text. A validation set takes that of the training set"}, c.text.vocabulary);
   }
-  LOOM_TRY_VOID(read.finish());
-  LOOM_TRY(const auto input, shape_of(shape));
-  LOOM_TRY(const auto wanted, target_kind(kind, read));
-  arrays.input = csv.input = input;
-  arrays.targets = wanted;
+  visit({"limit", "Use the first so many samples; 0: all"}, c.limit, kAnySize);
+}
+
+void normalise_fields(ConfigVisitor& visit, NormaliseConfig& c) {
+  visit.choice({"method", "mean_std or min_max, or"}, c.method, {"", "mean_std", "min_max"});
+  visit({"offset", "y = (x - offset) * scale with these numbers"}, c.offset);
+  visit({"scale", "The same"}, c.scale);
+  visit.choice({"by", "The elements that share a number: whole, element, first_axis, last_axis"}, c.by, {"whole", "element", "first_axis", "last_axis"});
+}
+
+void augment_fields(ConfigVisitor& visit, AugmentConfig& c) {
+  visit({"flip_horizontal", "Half of the samples"}, c.flip_horizontal);
+  visit({"flip_vertical", "Half of the samples"}, c.flip_vertical);
+  visit({"shift", "Pixels at most, both ways"}, c.shift, kAnySize);
+  visit({"crop_height", "A random part of this height; 0: off. Samples that validate are cut in the middle"}, c.crop_height, kAnySize);
+  visit({"crop_width", "And of this width"}, c.crop_width, kAnySize);
+  visit({"padding", "Pixels around the image before cropping"}, c.padding, kAnySize);
+  visit({"noise", "Standard deviation of the noise that is added"}, c.noise);
+}
+
+void data_fields(ConfigVisitor& visit, DataConfig& c) {
+  source_fields(visit, c);
+  visit.json({"validation", "A data set of its own, an object like this one but for the keys below. It is normalised as the training samples are"}, c.validation);
+  visit({"validation_split", "Or a share of the samples"}, c.validation_split);
+  visit.choice({"split", "With validation_split. Which share: last or shuffled"}, c.is_shuffled, {"last", "shuffled"}, Code::InvalidConfig);
+  visit.object(
+      {"normalise", "mean_std or min_max (fitted on the training samples), or an object with a method, or with offset and scale. Inputs only"},
+      [&](ConfigVisitor& inner) { normalise_fields(inner, c.normalise.emplace()); }, "method");
+  visit.object({"augment", "An object; training samples only"}, [&](ConfigVisitor& inner) { augment_fields(inner, c.augment); });
+}
+
+std::string resolved_path(const std::string& folder, const std::string& path) {
+  return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
+}
+
+// The place of an error of the config; one of a file that it names has that file.
+tl::unexpected<Error> inside(const char* key, Error error) {
+  return error.place.has_steps() ? under({key}, std::move(error)) : tl::make_unexpected(std::move(error));
+}
+
+tl::unexpected<Error> missing(const char* key) { return fail_at({key}, Code::InvalidConfig, "is missing"); }
+
+Result<void> check(const DataConfig& c) {
+  if (c.format == Format::Missing) return missing("format");
+  if (c.has_arrays() && c.inputs.empty()) return missing("inputs");
+  if (c.has_arrays() && c.targets.empty()) return missing("targets");
+  if (c.has_path() && c.path.empty()) return missing("path");
+  if (c.is(Format::Csv, Format::Series) && c.delimiter.size() != 1)
+    return fail_at({"delimiter"}, Code::InvalidConfig, "{}", expected("one character", c.delimiter));
+  if (!c.target_index) return {};
+  if (!c.csv.target_column.empty()) return fail_at({"target_index"}, Code::InvalidConfig, "target_column names one already");
+  if (*c.target_index < -(1 << 20) || *c.target_index > 1 << 20) return fail_at({"target_index"}, Code::InvalidConfig, "{}", expected("a column", *c.target_index));
+  return {};
+}
+
+// Hands the settings that several formats share to the options of each.
+Result<std::unique_ptr<Dataset>> open_dataset(DataConfig c, const std::string& folder) {
+  LOOM_TRY_VOID(check(c));
+  if (!c.shape.empty()) {
+    auto shape = Shape::create(c.shape);
+    if (!shape) return under({"shape"}, std::move(shape).error());
+    c.arrays.input = c.csv.input = *shape;
+  }
+  if (c.kind != Targets::ByFormat) c.arrays.targets = c.kind == Targets::Classes ? TargetKind::classes : TargetKind::values;
+  c.csv.targets = c.arrays.targets.value_or(TargetKind::classes);
+  c.csv.target_index = static_cast<int>(c.target_index.value_or(-1));
+  c.series.header = c.csv.header;
+  if (!c.delimiter.empty()) c.series.delimiter = c.csv.delimiter = c.delimiter[0];
+  c.arrays.class_names = c.csv.class_names = c.images.class_names = c.class_names;
   const auto file = [&](const std::string& name) { return resolved_path(folder, name); };
-  const auto missing = [&](std::string_view key) { return fail(Code::InvalidConfig, "{}: a path expected", read.place_of(key)); };
-  if (is(Format::Idx, Format::Npy, Format::Npz) && (inputs.empty() || targets.empty())) return missing(inputs.empty() ? "inputs" : "targets");
-  if (is(Format::Csv, Format::Npz, Format::Images, Format::Text, Format::Series) && path.empty()) return missing("path");
-  if (is(Format::Csv, Format::Series) && delimiter.size() != 1) return fail(Code::InvalidConfig, "{}: one character expected", read.place_of("delimiter"));
-  switch (static_cast<Format>(index)) {
-    case Format::Idx: return open_idx(file(inputs), file(targets), arrays);
-    case Format::Npy: return open_npy(file(inputs), file(targets), arrays);
-    case Format::Npz: return open_npz(file(path), inputs, targets, arrays);
-    case Format::Images: return open_image_folder(file(path), images);
-    case Format::Csv:
-      if (target_index < -(1 << 20) || target_index > 1 << 20) return fail(Code::InvalidConfig, "{}: a column expected", read.place_of("target_index"));
-      csv.delimiter = delimiter[0], csv.target_index = static_cast<int>(target_index);
-      csv.targets = wanted.value_or(TargetKind::classes);
-      return open_csv(file(path), csv);
-    case Format::Text:
-      if (unit != "bytes" && unit != "characters")
-        return fail(Code::InvalidConfig, "{}: \"bytes\" or \"characters\" expected", read.place_of("unit"));
-      text.unit = unit == "bytes" ? TextUnit::bytes : TextUnit::characters;
-      return open_text(file(path), text);
-    case Format::Series:
-      series.delimiter = delimiter[0];
-      return open_series(file(path), series);
+  switch (c.format) {
+    case Format::Idx: return open_idx(file(c.inputs), file(c.targets), c.arrays);
+    case Format::Npy: return open_npy(file(c.inputs), file(c.targets), c.arrays);
+    case Format::Npz: return open_npz(file(c.path), c.inputs, c.targets, c.arrays);
+    case Format::Images: return open_image_folder(file(c.path), c.images);
+    case Format::Csv: return open_csv(file(c.path), c.csv);
+    case Format::Text: return open_text(file(c.path), c.text);
+    case Format::Series: return open_series(file(c.path), c.series);
+    case Format::Missing: break;
   }
-  return fail(Code::Unsupported, "{}", format);
+  return missing("format");
 }
 
-Result<AugmentConfig> read_augment(const Json* config) {
-  AugmentConfig augment;
-  ConfigReader read(config, "data.augment");
-  read("flip_horizontal", augment.flip_horizontal);
-  read("flip_vertical", augment.flip_vertical);
-  read("shift", augment.shift);
-  read("crop_height", augment.crop_height);
-  read("crop_width", augment.crop_width);
-  read("padding", augment.padding);
-  read("noise", augment.noise);
-  LOOM_TRY_VOID(read.finish());
-  return augment;
+Result<Normalisation> normalisation_of(const NormaliseConfig& c, const TrainingData& data) {
+  const bool is_given = !c.offset.empty() || !c.scale.empty();
+  if (c.method == Method::Given && !is_given) return fail(Code::InvalidConfig, "expected a method, or offset and scale");
+  if (c.method != Method::Given && is_given) return fail(Code::InvalidConfig, "expected either a method, or offset and scale");
+  if (c.method == Method::MeanStd) return fit_mean_std(*data.training, data.training_samples, c.by);
+  if (c.method == Method::MinMax) return fit_min_max(*data.training, data.training_samples, c.by);
+  Normalisation given;
+  given.by = c.by;
+  given.offset.assign(c.offset.begin(), c.offset.end()), given.scale.assign(c.scale.begin(), c.scale.end());
+  return given;
 }
 
-// "mean_std", "min_max", or {by, method} or {by, offset, scale}.
-Result<Normalisation> read_normalisation(const Json* config, const TrainingData& data) {
-  if (config == nullptr || config->is_null()) return Normalisation{};
-  std::string method, by = "whole";
-  std::vector<double> offset, scale;
-  if (const std::string* name = as_string(*config)) {
-    method = *name;
-  } else {
-    ConfigReader read(config, "data.normalise");
-    read("method", method);
-    read("by", by);
-    read("offset", offset);
-    read("scale", scale);
-    LOOM_TRY_VOID(read.finish());
-  }
-  constexpr std::array<std::string_view, 4> kBy = {"whole", "element", "first_axis", "last_axis"};
-  LOOM_TRY(const std::size_t group, find_name("data.normalise.by", by, kBy));
-  const auto groups = static_cast<NormaliseBy>(group);
-  if (method.empty()) {
-    if (offset.empty() && scale.empty()) return fail(Code::InvalidConfig, "data.normalise: a method, or offset and scale, expected");
-    Normalisation given;
-    given.by = groups;
-    given.offset.assign(offset.begin(), offset.end()), given.scale.assign(scale.begin(), scale.end());
-    return given;
-  }
-  constexpr std::array<std::string_view, 2> kMethods = {"mean_std", "min_max"};
-  LOOM_TRY(const std::size_t which, find_name("data.normalise", method, kMethods));
-  if (!offset.empty() || !scale.empty()) return fail(Code::InvalidConfig, "data.normalise: either a method, or offset and scale");
-  return which == 0 ? fit_mean_std(*data.training, data.training_samples, groups) : fit_min_max(*data.training, data.training_samples, groups);
+// Names stand for the same ids as in the training set, whichever come first in the files.
+void take_classes(DataConfig& held_out, const std::vector<std::string>& names) {
+  std::vector<std::string>* const own = held_out.is(Format::Text) && held_out.text.unit == TextUnit::characters ? &held_out.text.vocabulary
+                                        : held_out.is(Format::Images) || (held_out.is(Format::Csv) && !held_out.csv.class_ids) ? &held_out.class_names
+                                                                                                                               : nullptr;
+  if (own != nullptr && own->empty()) *own = names;
 }
 
 std::vector<std::uint32_t> first_samples(std::size_t count) {
@@ -178,77 +201,71 @@ std::vector<std::uint32_t> first_samples(std::size_t count) {
   return samples;
 }
 
-// Names stand for the same ids as in the training set, whichever come first in the files.
-Json with_classes_of(const DatasetInfo& training, Json held_out) {
-  const Json *format = find(held_out, "format"), *unit = find(held_out, "unit");
-  const std::string* const name = format == nullptr ? nullptr : as_string(*format);
-  if (name == nullptr || training.class_names.empty()) return held_out;
-  const Json* const class_ids = find(held_out, "class_ids");
-  const bool characters = unit != nullptr && *unit == "characters", ids = class_ids != nullptr && *class_ids != false;
-  const char* const key = *name == "text" && characters ? "vocabulary" : *name == "images" || (*name == "csv" && !ids) ? "class_names" : nullptr;
-  if (key != nullptr && !held_out.contains(key)) held_out[key] = training.class_names;
-  return held_out;
-}
-
-// The members of the object whose keys are in `keys`.
-Json members_of(const Json& object, std::span<const std::string_view> keys) {
-  Json out = Json::object();
-  for (const std::string_view key : keys)
-    if (const Json* value = find(object, key)) out[std::string(key)] = *value;
-  return out;
-}
-
 // A validation set must look like the training set.
 Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held_out) {
   if (!(training.input == held_out.input) || !(training.target == held_out.target) || training.targets != held_out.targets)
-    return fail(Code::ShapeMismatch, "data.validation: samples {} -> {}, the training set has {} -> {}", held_out.input.text(), held_out.target.text(),
+    return fail(Code::ShapeMismatch, "samples {} -> {}, the training set has {} -> {}", held_out.input.text(), held_out.target.text(),
                 training.input.text(), training.target.text());
   if (!training.class_names.empty() && !held_out.class_names.empty() && training.class_names != held_out.class_names)
-    return fail(Code::InvalidConfig, "data.validation: its classes are not those of the training set, in their order");
+    return fail(Code::InvalidConfig, "its classes are not those of the training set, in their order");
   if (!training.columns.empty() && !held_out.columns.empty() && training.columns != held_out.columns)
-    return fail(Code::InvalidConfig, "data.validation: its columns ({}) are not those of the training set in their order ({})",
+    return fail(Code::InvalidConfig, "its columns ({}) are not those of the training set in their order ({})",
                 printable(fmt::format("{}", fmt::join(held_out.columns, ", "))), printable(fmt::format("{}", fmt::join(training.columns, ", "))));
   if (training.targets == TargetKind::classes && held_out.classes > training.classes)
-    return fail(Code::OutOfRange, "data.validation: {} classes, the training set has {}", held_out.classes, training.classes);
+    return fail(Code::OutOfRange, "{} classes, the training set has {}", held_out.classes, training.classes);
   return {};
+}
+
+// A validation set of its own.
+Result<void> open_held_out(TrainingData& data, const Json& config, const std::string& folder) {
+  DataConfig c;
+  LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { source_fields(visit, c); }, {"validation"}));
+  const std::size_t limit = c.limit;
+  take_classes(c, data.training->info().class_names);
+  auto opened = open_dataset(std::move(c), folder);
+  if (!opened) return inside("validation", std::move(opened).error());
+  data.held_out = std::move(*opened);
+  if (auto fits = check_held_out(data.training->info(), data.held_out->info()); !fits) return under({"validation"}, std::move(fits).error());
+  const std::size_t count = data.held_out->info().samples;
+  data.validation_samples = first_samples(limit == 0 ? count : std::min(count, limit));
+  return {};
+}
+
+Result<TrainingData> opened(const Json& config, const std::string& folder, std::uint64_t seed) {
+  DataConfig c;
+  LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { data_fields(visit, c); }));
+  TrainingData data;
+  LOOM_TRY(data.training, open_dataset(c, folder));
+  const double fraction = c.validation_split;
+  const std::size_t samples = c.limit == 0 ? data.training->info().samples : std::min(c.limit, data.training->info().samples);
+  if (!c.validation.is_null() && fraction != 0) return fail_at({"validation_split"}, Code::InvalidConfig, "given beside validation");
+  if (c.is_shuffled && fraction == 0) return fail_at({"split"}, Code::InvalidConfig, "there is no validation_split");
+  auto parts = c.is_shuffled ? split_shuffled(samples, fraction, seed) : split_last(samples, fraction);
+  if (!parts) return under({"validation_split"}, std::move(parts).error());
+  if (fraction != 0 && parts->validation.empty())
+    return fail_at({"validation_split"}, Code::InvalidConfig, "{} of {} samples is none to validate", fraction, samples);
+  data.training_samples = std::move(parts->training), data.validation_samples = std::move(parts->validation);
+  if (!c.validation.is_null()) LOOM_TRY_VOID(open_held_out(data, c.validation, folder));
+  data.augment = c.augment;
+  if (c.normalise) {
+    auto fitted = normalisation_of(*c.normalise, data);
+    if (!fitted) return under({"normalise"}, std::move(fitted).error());
+    data.normalisation = std::move(*fitted);
+  }
+  return data;
 }
 
 }  // namespace
 
 Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed) {
-  TrainingData data;
-  LOOM_TRY(data.training, open_dataset(config, folder, "data", kPipelineKeys));
-  double fraction = 0;
-  std::string split = "last";
-  std::size_t limit = 0, held_limit = 0;
-  const Json own = members_of(config, std::array<std::string_view, 3>{"validation_split", "split", "limit"});
-  ConfigReader read(&own, "data");
-  read("validation_split", fraction);
-  read("split", split);
-  read("limit", limit);
-  LOOM_TRY_VOID(read.finish());
-  const std::size_t samples = limit == 0 ? data.training->info().samples : std::min(limit, data.training->info().samples);
-  const Json* validation = find(config, "validation");
-  if (validation != nullptr && fraction != 0) return fail(Code::InvalidConfig, "data: either validation or validation_split");
-  if (split != "last" && split != "shuffled") return fail(Code::InvalidConfig, "data.split: \"last\" or \"shuffled\" expected");
-  if (split == "shuffled" && fraction == 0) return fail(Code::InvalidConfig, "data.split: there is no validation_split");
-  LOOM_TRY(Split parts, split == "last" ? split_last(samples, fraction) : split_shuffled(samples, fraction, seed));
-  if (fraction != 0 && parts.validation.empty())
-    return fail(Code::InvalidConfig, "data.validation_split: {} of {} samples is none to validate", fraction, samples);
-  data.training_samples = std::move(parts.training), data.validation_samples = std::move(parts.validation);
-  if (validation != nullptr) {
-    LOOM_TRY(data.held_out, open_dataset(with_classes_of(data.training->info(), *validation), folder, "data.validation", kValidationKeys));
-    LOOM_TRY_VOID(check_held_out(data.training->info(), data.held_out->info()));
-    const Json of_it = members_of(*validation, kValidationKeys);
-    ConfigReader read_of_it(&of_it, "data.validation");
-    read_of_it("limit", held_limit);
-    LOOM_TRY_VOID(read_of_it.finish());
-    const std::size_t count = data.held_out->info().samples;
-    data.validation_samples = first_samples(held_limit == 0 ? count : std::min(count, held_limit));
-  }
-  LOOM_TRY(data.augment, read_augment(find(config, "augment")));
-  LOOM_TRY(data.normalisation, read_normalisation(find(config, "normalise"), data));
+  auto data = opened(config, folder, seed);
+  if (!data) return inside("data", std::move(data).error());
   return data;
+}
+
+Json data_schema() {
+  DataConfig c;
+  return object_schema([&](ConfigVisitor& visit) { data_fields(visit, c); });
 }
 
 }  // namespace loom

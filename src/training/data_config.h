@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/json.h"
+#include "core/config_visitor.h"
 #include "data/pipeline/batches.h"
 #include "data/pipeline/normalise.h"
 
@@ -23,5 +23,8 @@ struct TrainingData {
 //   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
 // InvalidConfig, UnknownKey with the key; errors of the readers with their files.
 Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed);
+
+// JSON Schema of such an object.
+Json data_schema();
 
 }  // namespace loom

@@ -17,7 +17,7 @@ namespace {
 // Or what went wrong.
 std::string digest(const GoldenTraining& training, const TrainingWay& way) {
   const auto got = training_digest(training, way);
-  return got ? *got : got.error().message;
+  return got ? *got : got.error().text();
 }
 
 const std::string kTransformer =
@@ -100,13 +100,13 @@ TEST(TrainingTable, another_batch_optimizer_or_number_of_steps_gives_other_bits)
 
 TEST(TrainingTable, N_05_the_lines_that_loom_verify_knows) {
   const auto table = read_text_file(test::source_path("tests/determinism/training.tsv"));
-  ASSERT_TRUE(table) << table.error().message;
+  ASSERT_TRUE(table) << table.error().text();
   Sha256 hash;
   hash.update(std::as_bytes(std::span(*table)));
   EXPECT_EQ(to_hex(hash.finish()), kTrainingDigest);
   for (const Isa isa : usable_isas()) {
     const auto got = training_table({isa, 2, 0});
-    ASSERT_TRUE(got) << got.error().message;
+    ASSERT_TRUE(got) << got.error().text();
     EXPECT_EQ(*got, *table) << name(isa);
   }
 }

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> bits_of(Network& network, const Volumes& volumes) {
   const auto session = NetworkSession::create(network, {}).value();
   const auto y = session->forward(volumes.samples().inputs);
   if (!y) {
-    ADD_FAILURE() << y.error().message;
+    ADD_FAILURE() << y.error().text();
     return {};
   }
   std::vector<std::uint32_t> bits(y->shape.elements());
@@ -40,7 +40,7 @@ class Mixers : public ::testing::TestWithParam<std::string> {};
 TEST_P(Mixers, F_04_learn_and_come_back_from_a_file_to_the_bit) {
   const Volumes volumes;
   auto loaded = load_network(test::source_path("examples/networks/") + GetParam() + ".json");
-  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded) << loaded.error().text();
   Network network = std::move(loaded->network);
   ASSERT_TRUE(network.prepare(volumes.in));
   const Digest fresh = weight_hash(network);
@@ -49,11 +49,11 @@ TEST_P(Mixers, F_04_learn_and_come_back_from_a_file_to_the_bit) {
   config.optimizer.name = "adam";
   config.schedule.learning_rate = 0.02;
   auto trainer = Trainer::create(network, config);
-  ASSERT_TRUE(trainer) << trainer.error().message;
+  ASSERT_TRUE(trainer) << trainer.error().text();
   double first = 0, last = 0;
   for (int i = 0; i < 30; ++i) {
     const auto report = (*trainer)->step(volumes.samples());
-    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_TRUE(report) << report.error().text();
     ASSERT_FALSE(report->skipped) << report->why;
     (i == 0 ? first : last) = report->loss;
   }
@@ -66,14 +66,14 @@ TEST_P(Mixers, F_04_learn_and_come_back_from_a_file_to_the_bit) {
   const Folder folder;
   const std::string file = folder.file("mixer.entity");
   const auto root = save_network(file, network, {.keep_master = true});
-  ASSERT_TRUE(root) << root.error().message;
+  ASSERT_TRUE(root) << root.error().text();
   auto again = load_network(file);
-  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(to_hex(weight_hash(again->network)), to_hex(learned));
   EXPECT_EQ(bits_of(again->network, volumes), y);
   const std::string second = folder.file("again.entity");
   const auto same = save_network(second, again->network, {.keep_master = true});
-  ASSERT_TRUE(same) << same.error().message;
+  ASSERT_TRUE(same) << same.error().text();
   EXPECT_EQ(to_hex(*same), to_hex(*root));
 }
 

@@ -79,7 +79,7 @@ class Page {
       timed = tl::make_unexpected(timings.error());
     if (!timed) {
       page.timings_.clear(), page.timed_steps_ = {};
-      page.notes_.push_back(timed.error().code == Code::NotFound ? "timings.jsonl is missing: curves have the journal's points alone" : timed.error().message);
+      page.notes_.push_back(timed.error().code == Code::NotFound ? "timings.jsonl is missing: curves have the journal's points alone" : timed.error().text());
     }
     for (const Json& line : page.journal_) {
       if (is_event(line, "epoch")) page.epochs_.push_back(&line);
@@ -311,7 +311,7 @@ class Page {
     const std::string path = end_ != nullptr && is_file(model) ? model : checkpoint;
     auto loaded = load_network(path);
     if (!loaded) {
-      notes_.push_back("No table of layers: " + loaded.error().message);
+      notes_.push_back("No table of layers: " + loaded.error().text());
       return {};
     }
     Network& network = loaded->network;

@@ -14,7 +14,7 @@ void expect_replays(const Folder& folder, const std::string& run) {
   NetworkSessionOptions options;
   options.threads = 1;
   const auto proved = replay(journal_of(folder, run), "", options);
-  EXPECT_TRUE(proved) << (proved ? "" : proved.error().message);
+  EXPECT_TRUE(proved) << (proved ? "" : proved.error().text());
 }
 
 Json stopping_config(bool restore_best) {
@@ -97,7 +97,7 @@ TEST(Resumed, T_60_T_30_epochs_that_shape_the_rates_stay) {
     const auto longer = TrainingRun::create(*read_train_config(config, folder.path), options);
     EXPECT_EQ(longer.has_value(), total);
     if (!longer) {
-      EXPECT_NE(longer.error().message.find("/config/epochs: 4 and 6"), std::string::npos) << longer.error().message;
+      EXPECT_NE(longer.error().text().find("/config/epochs: 4 and 6"), std::string::npos) << longer.error().text();
     }
   }
 }
@@ -131,7 +131,7 @@ TEST(Resumed, T_42_T_50_names_of_a_validation_set_stand_for_the_training_sets_cl
   config["data"]["validation"]["path"] = "other.csv";
   const auto unknown = TrainingRun::create(*read_train_config(config, folder.path), {});
   ASSERT_FALSE(unknown);
-  EXPECT_NE(unknown.error().message.find("class-9"), std::string::npos) << unknown.error().message;
+  EXPECT_NE(unknown.error().text().find("class-9"), std::string::npos) << unknown.error().text();
   config["data"]["validation"] = {{"format", "csv"}, {"path", "held.csv"}, {"header", false}, {"class_names", {"class-3", "class-2", "class-1", "class-0"}}};
   EXPECT_EQ(TrainingRun::create(*read_train_config(config, folder.path), {}).error().code, Code::InvalidConfig);
 }
@@ -150,7 +150,7 @@ TEST(Resumed, T_50_columns_of_a_validation_table_are_those_of_the_training_table
     data["validation"] = parse_json(held).value();
     const auto refused = open_training_data(data, folder.path, 0);
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message.find("its columns ("), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().text().find("its columns ("), std::string::npos) << refused.error().text();
   }
 }
 
@@ -199,7 +199,7 @@ TEST(Resumed, T_43_T_50_images_that_validate_are_cropped_in_the_middle) {
     const auto run = open_run(config, folder);
     ASSERT_NE(run, nullptr);
     const auto result = run->run({});
-    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_TRUE(result) << result.error().text();
     double sum = 0, expected = 0;
     run->network().visit_weights([&](const std::string&, const Weight& w, const Layer&) {
       for (int i = 0; i < crop * crop; ++i) {

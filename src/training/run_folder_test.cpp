@@ -22,8 +22,8 @@ Result<std::unique_ptr<TrainingRun>> opened(const Json& json, const Folder& fold
 void expect_refused(const Json& json, const Folder& folder, Code code, const std::string& named, RunStart start = kResume) {
   const auto run = opened(json, folder, start);
   ASSERT_FALSE(run) << named;
-  EXPECT_EQ(run.error().code, code) << run.error().message;
-  EXPECT_NE(run.error().message.find(named), std::string::npos) << run.error().message;
+  EXPECT_EQ(run.error().code, code) << run.error().text();
+  EXPECT_NE(run.error().text().find(named), std::string::npos) << run.error().text();
 }
 
 // A run of small_config() that was stopped behind some steps.
@@ -42,7 +42,7 @@ Json best_config() {
 
 void rewrite(const std::string& path, const std::function<void(Json& train, std::vector<std::byte>& optim)>& change) {
   auto checkpoint = read_checkpoint(path);
-  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  ASSERT_TRUE(checkpoint) << checkpoint.error().text();
   change(checkpoint->train, checkpoint->optimizer);
   const auto file = MappedFile::open(path);
   const auto reader = EntityReader::parse((*file)->bytes());
@@ -75,18 +75,18 @@ TEST(RunFolder, T_60_a_best_network_of_fewer_weights_or_of_another_run_is_refuse
   for (const Network* network : {&fewer, &equal}) {
     ASSERT_TRUE(save_network(path, *network, {.keep_master = true}));
     const auto run = opened(best_config(), folder);
-    ASSERT_TRUE(run) << run.error().message;
+    ASSERT_TRUE(run) << run.error().text();
     const auto ended = (*run)->run();
     ASSERT_FALSE(ended);
     EXPECT_EQ(ended.error().code, Code::CorruptData);
-    EXPECT_NE(ended.error().message.find("best.entity: holds other weights"), std::string::npos) << ended.error().message;
+    EXPECT_NE(ended.error().text().find("best.entity: holds other weights"), std::string::npos) << ended.error().text();
   }
   // Also where somebody made the checkpoint fit.
   ASSERT_TRUE(save_network(path, fewer, {.keep_master = true}));
   rewrite(folder.file("run/checkpoint.entity"), [&](Json& train, std::vector<std::byte>&) { train["position"]["best_hash"] = to_hex(weight_hash(fewer)); });
   const auto ended = opened(best_config(), folder).value()->run();
   ASSERT_FALSE(ended);
-  EXPECT_NE(ended.error().message.find("best.entity"), std::string::npos) << ended.error().message;
+  EXPECT_NE(ended.error().text().find("best.entity"), std::string::npos) << ended.error().text();
   folder.write("run/best.entity", own);
 }
 
@@ -108,7 +108,7 @@ TEST(RunFolder, T_60_one_process_writes_a_folder_at_a_time) {
   const std::string journal = *read_text_file(folder.file("run/journal.jsonl"));
   {
     const auto first = opened(small_config(), folder);
-    ASSERT_TRUE(first) << first.error().message;
+    ASSERT_TRUE(first) << first.error().text();
     for (const RunStart start : {RunStart::resume, RunStart::overwrite, RunStart::fresh})
       expect_refused(small_config(), folder, Code::InvalidState, "run: another process", start);
     EXPECT_EQ(*read_text_file(folder.file("run/journal.jsonl")), journal);
@@ -126,7 +126,7 @@ TEST(RunFolder, T_60_one_process_writes_a_folder_at_a_time) {
   ASSERT_TRUE((*one)->run());
   const auto late = (*two)->run();
   ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code, Code::InvalidArgument) << late.error().message;
+  EXPECT_EQ(late.error().code, Code::InvalidArgument) << late.error().text();
 }
 
 TEST(RunFolder, T_60_data_or_a_network_file_that_changed_are_refused) {
@@ -149,7 +149,7 @@ TEST(RunFolder, T_60_data_or_a_network_file_that_changed_are_refused) {
   expect_refused(json, folder, Code::InvalidConfig, "/network: ");
   folder.write("net.json", dump_json(small_config()["network"]));
   const auto run = opened(json, folder);
-  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_TRUE(run) << run.error().text();
   ASSERT_TRUE((*run)->run());
   EXPECT_TRUE(replay(folder.file("run/journal.jsonl"), "", NetworkSessionOptions()));
 }
@@ -270,7 +270,7 @@ TEST(RunFolder, G_69_D_36_D_37_a_run_in_a_few_bits_by_gradients_goes_on_with_the
     }
     EXPECT_EQ(run_all(json, folder, options).hash, whole.hash) << dtype;
     const auto saved = load_network(folder.file(std::string(name) + "/model.entity"));
-    ASSERT_TRUE(saved) << saved.error().message;
+    ASSERT_TRUE(saved) << saved.error().text();
     EXPECT_EQ(weight_hash(saved->network), whole.hash);
   }
 }
@@ -299,7 +299,7 @@ TEST(RunFolder, T_60_journals_beyond_256_megabytes_are_read_line_by_line) {
   std::uint64_t lines = 0;
   for (;; ++lines) {
     const auto line = reader->next();
-    ASSERT_TRUE(line) << line.error().message;
+    ASSERT_TRUE(line) << line.error().text();
     if (!*line) break;
   }
   EXPECT_EQ(lines, 7u);

@@ -43,7 +43,7 @@ std::string LossWatch::observe(double loss, double learning_rate) {
 void Timings::open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin) {
   auto file = resumed && is_file(path) ? Journal::resume(path, step) : Journal::create(path);
   if (!file) {
-    error_ = file.error().message;
+    error_ = file.error().text();
     return;
   }
   file_ = std::move(*file);
@@ -56,7 +56,7 @@ void Timings::open(const std::string& path, bool resumed, std::uint64_t step, st
 
 void Timings::write(Json line) {
   if (!file_.is_open() || !error_.empty()) return;
-  if (const auto written = file_.write(line); !written) error_ = written.error().message;
+  if (const auto written = file_.write(line); !written) error_ = written.error().text();
 }
 
 void Timings::observe(const TrainProgress& p) {

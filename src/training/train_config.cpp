@@ -2,114 +2,130 @@
 
 #include <array>
 
-#include "core/nearest.h"
+#include "core/config_reader.h"
+#include "core/config_writer.h"
 #include "learning/names.h"
 #include "training/config_fields.h"
-#include "training/config_reader.h"
 
 namespace loom {
 namespace {
 
-// A name alone, or an object with a name.
-class Named {
- public:
-  Named(const Json* value, std::string place) : text_(value == nullptr ? nullptr : as_string(*value)), read(text_ != nullptr ? nullptr : value, std::move(place)) {}
-  void name(std::string& to) {
-    read("name", to);
-    if (text_ != nullptr) to = *text_;
-  }
-
- private:
-  const std::string* text_;
-
- public:
-  ConfigReader read;
-};
-
-Result<LossConfig> read_loss(const Json* json) {
-  LossConfig loss;
-  Named named(json, "loss");
-  named.name(loss.name);
-  ConfigReader& read = named.read;
-  read("delta", loss.delta);
-  read("label_smoothing", loss.label_smoothing);
-  read("ignore_index", loss.ignore_index);
-  read("class_weights", loss.class_weights);
-  read("heads", loss.heads);
-  read("temperature", loss.temperature);
-  LOOM_TRY_VOID(read.finish());
-  LOOM_TRY_VOID(Loss::create(loss));
-  return loss;
-}
-
-Result<void> read_optimizer(const Json* json, TrainerConfig& trainer) {
+void train_optimizer_fields(ConfigVisitor& visit, TrainerConfig& trainer) {
   OptimizerConfig& o = trainer.optimizer;
-  Named named(json, "optimizer");
-  named.name(o.name);
-  ConfigReader& read = named.read;
-  read("learning_rate", trainer.schedule.learning_rate);
-  if (folded_name(o.name) == "lbfgs") {
-    std::size_t history = 10;
-    read("history", history, 1, 1000);
-    trainer.lbfgs_history = history;
-    o.name = "sgd";
-    return read.finish();
-  }
-  optimizer_fields(read, o);
-  LOOM_TRY_VOID(read.finish());
-  LOOM_TRY_VOID(Optimizer::create(o));
-  return {};
+  visit({"name", "One of those"}, o.name);
+  std::optional<double> rate;
+  visit({"learning_rate", "In place of the top one"}, rate, kNotNegative);
+  trainer.schedule.learning_rate = rate.value_or(trainer.schedule.learning_rate);
+  const bool is_lbfgs = folded_name(o.name) == "lbfgs";
+  if (!is_lbfgs || visit.describes()) optimizer_fields(visit, o);
+  if (!is_lbfgs && !visit.describes()) return;
+  std::size_t history = 10;
+  visit({"history", "lbfgs: pairs that are kept. It refuses `clip_norm`, `clip_value` and mixed f16"}, history, {1, 1000});
+  trainer.lbfgs_history = history;
+  o.name = "sgd";
 }
 
-Result<void> read_schedule(const Json* json, TrainConfig& config) {
-  ScheduleConfig& s = config.trainer.schedule;
-  Named named(json, "schedule");
-  named.name(s.name);
-  ConfigReader& read = named.read;
-  std::string unit = "step";
-  read("unit", unit);
-  read("size", s.size);
-  config.schedule_total_given = read.member("total") != nullptr;
-  read("total", s.total);
-  s.max = s.learning_rate;
-  schedule_fields(read, s);
-  if (unit != "step" && unit != "epoch") read.fail("unit", "\"step\" or \"epoch\"");
-  config.trainer.schedule_by_epoch = unit == "epoch";
-  LOOM_TRY_VOID(read.finish());
-  LOOM_TRY(const Schedule schedule, Schedule::create(s));
-  if (config.schedule_total_given && !schedule.has_total()) return fail(Code::InvalidConfig, "schedule {} has no total", s.name);
-  if (config.trainer.schedule_by_epoch && !schedule.counts())
-    return fail(Code::InvalidConfig, "schedule {} has no unit but with warmup_steps", s.name);
-  return {};
+void train_schedule_fields(ConfigVisitor& visit, TrainConfig& c) {
+  ScheduleConfig& s = c.trainer.schedule;
+  visit({"name", "One of those"}, s.name);
+  visit.choice({"unit", "The unit that is counted: step or epoch. constant and plateau count in `warmup_steps` alone"}, c.trainer.schedule_by_epoch,
+               {"step", "epoch"}, Code::InvalidConfig);
+  visit({"size", "step: steps from one fall to the next"}, s.size, kAnySize);
+  std::optional<std::int64_t> total;
+  visit({"total", "Length of linear, polynomial, cosine, one_cycle. Without it: the whole run, counted from the end of a warm-up"}, total);
+  c.schedule_total_given = total.has_value();
+  if (total) s.total = static_cast<std::uint64_t>(*total);
+  schedule_fields(visit, s);
 }
 
-Result<EarlyStop> read_early_stop(const Json* json) {
-  EarlyStop stop;
-  if (json == nullptr) return stop;
-  stop.metric = "loss";
-  ConfigReader read(json, "early_stop");
-  std::string mode;
-  read("metric", stop.metric);
-  read("patience", stop.patience);
-  read("min_delta", stop.min_delta);
-  read("mode", mode);
-  read("restore_best", stop.restore_best);
-  constexpr std::array<std::string_view, 5> kMetrics = {"loss", "accuracy", "top_5", "mae", "r2"};
-  LOOM_TRY(const std::size_t metric, find_name("early_stop.metric", stop.metric, kMetrics));
+constexpr std::array<std::string_view, 5> kMetrics = {"loss", "accuracy", "top_5", "mae", "r2"};
+
+void early_stop_fields(ConfigVisitor& visit, EarlyStop& stop) {
+  enum class Mode : std::uint8_t { ByMetric, Min, Max } mode = Mode::ByMetric;
+  std::size_t metric = 0;
+  visit.choice({"metric", "A metric of the validation samples: loss; for classes accuracy, top_5 (with more than five); for values mae, r2 (each output "
+                          "about its own mean, all together: scikit-learn's variance_weighted)"},
+               metric, kMetrics);
+  visit({"patience", "Validations without a better value"}, stop.patience, kAnySize);
+  visit({"min_delta", "The least change that counts as better"}, stop.min_delta);
+  visit.choice({"mode", "min or max; empty: by the metric"}, mode, {"", "min", "max"}, Code::InvalidConfig);
+  visit({"restore_best", "End with the weights of the best validation"}, stop.restore_best);
   stop.metric = kMetrics[metric];
-  stop.higher_is_better = mode.empty() ? stop.metric != "loss" && stop.metric != "mae" : mode == "max";
-  if (!mode.empty() && mode != "max" && mode != "min") read.fail("mode", "\"min\" or \"max\"");
-  LOOM_TRY_VOID(read.finish());
-  return stop;
+  stop.higher_is_better = mode == Mode::ByMetric ? stop.metric != "loss" && stop.metric != "mae" : mode == Mode::Max;
 }
 
-Result<DType> type_named(const std::string& name) {
-  for (std::size_t i = 0; i < kNumTypes; ++i)
-    if (loom::name(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-  std::vector<std::string_view> known;
-  for (std::size_t i = 0; i < kNumTypes; ++i) known.push_back(loom::name(static_cast<DType>(i)));
-  LOOM_TRY(const std::size_t found, find_name("dtype", name, known));
-  return static_cast<DType>(found);
+// The types that matrices may be trained in, behind "" for their own.
+std::vector<std::string_view> dtype_names() {
+  std::vector<std::string_view> names = {""};
+  for (std::size_t i = 0; i < kNumTypes; ++i) names.push_back(loom::name(static_cast<DType>(i)));
+  return names;
+}
+
+void size_fields(ConfigVisitor& visit, TrainConfig& c) {
+  TrainerConfig& t = c.trainer;
+  visit({"seed", "Seed of shuffling, splitting and augmenting. Weights and dropout have the network's own `seed`"}, c.seed, kAnySize);
+  visit({"epochs", "Passes over the training samples"}, c.epochs, {1, 1'000'000});
+  visit({"batch_size", "Samples of a batch"}, c.batch_size, {1, 1 << 24});
+  visit({"accumulate", "Batches whose gradients make one step"}, c.accumulate, {1, 1 << 16});
+  visit({"micro_batch", "Samples that run at once; 0: the whole batch. Less memory; same bits for multiples of 16"}, t.micro_batch, {0, 1 << 24});
+  visit({"shards", "Parts of a batch whose gradients are added as a binary tree. Part of the result"}, t.shards, {1, 4096});
+  visit({"workers", "Sessions side by side that compute the shards. Same bits. Not with `tween`"}, t.workers, {1, 256});
+  visit({"checkpoint_every", "Cells of a segment that backward computes anew, for less memory; 0: off. Same bits"}, t.session.checkpoint_every,
+        {0, 1 << 24});
+  visit({"tbptt_steps", "Steps of a sequence after which gradients stop; 0: they go through all of it"}, t.tbptt_steps, {0, 1 << 24});
+}
+
+void train_fields(ConfigVisitor& visit, TrainConfig& c, Json& tween, Json& clamp) {
+  TrainerConfig& t = c.trainer;
+  visit.json({"network", "Required. Path of a network, or its spec"}, c.network);
+  visit.json({"data", "Required. Where samples come from, below"}, c.data);
+  size_fields(visit, c);
+  visit.json({"tween", "Learn by targets instead of gradients: an object with the options of tween.md, `{}` for its defaults"}, tween);
+  visit({"shuffle", "A new order every epoch, from the seed"}, c.shuffle);
+  visit({"drop_last", "Leave out a last batch that is short"}, c.drop_last);
+  visit({"learning_rate", "Unless the optimiser names its own"}, t.schedule.learning_rate, kNotNegative);
+  visit.object({"loss", "A name, or an object. Default `mse`"}, [&](ConfigVisitor& inner) { loss_fields(inner, t.loss); }, "name");
+  visit.object({"optimizer", "A name, or an object. Default `sgd`. With `tween` only mode dtp has another"},
+               [&](ConfigVisitor& inner) { train_optimizer_fields(inner, t); }, "name");
+  t.schedule.max = t.schedule.learning_rate;
+  visit.object({"schedule", "A name, or an object. Default `constant`"}, [&](ConfigVisitor& inner) { train_schedule_fields(inner, c); }, "name");
+  visit({"clip_norm", "Most that the norm of all gradients may be; 0: off"}, t.clip_norm, kNotNegative);
+  visit({"clip_value", "Most that a gradient's element may be, after `clip_norm`; 0: off"}, t.clip_value, kNotNegative);
+  visit({"max_skipped", "Batches in a row with a loss or gradient that is not finite, before training stops"}, t.max_skipped, {1, 1'000'000});
+  std::size_t dtype = 0;
+  visit.choice({"dtype", "Train every matrix in this type (float64 to binary). The masters stay exact"}, dtype, dtype_names());
+  if (dtype != 0) c.dtype = static_cast<DType>(dtype - 1);
+  visit.json({"clamp_master", "Masters of binary and ternary matrices stay within ±1.5 times the largest entry they began with; `\"none\"`, or a limit as a number"},
+             clamp);
+  visit.choice({"qat_scale", "Scales of quantised types are estimated anew after every update; `\"frozen\"`: they stay as training began"}, t.frozen_scales,
+               {"dynamic", "frozen"});
+  visit.choice({"mixed", "Rounding between layers: none, bf16, f16, fp8"}, t.session.mixed, {"none", "bf16|bfloat16", "f16|float16", "fp8"});
+  visit({"keep_dna", "`loom train` writes dna.jsonl: how far each cell turned in every epoch, for `loom dna --journal`"}, c.keep_dna);
+  visit.object({"early_stop", "An object; without it training runs to the end. Asks for validation samples"},
+               [&](ConfigVisitor& inner) { early_stop_fields(inner, c.early_stop); });
+  visit.object({"checkpoint", "An object"}, [&](ConfigVisitor& inner) {
+    inner({"every_steps", "Checkpoints between those of the epochs; 0: none"}, c.checkpoint_steps, kAnySize);
+  });
+  visit.object({"journal", "An object"}, [&](ConfigVisitor& inner) {
+    inner({"hash_every", "Steps from one hash of the weights to the next"}, c.hash_steps, kOneOrMore);
+  });
+}
+
+// What one key alone does not show.
+Result<void> check(const TrainConfig& c) {
+  const auto within = [](const char* key, Error error) { return under({key}, std::move(error)); };
+  if (auto loss = Loss::create(c.trainer.loss); !loss) return within("loss", std::move(loss).error());
+  if (auto optimizer = Optimizer::create(c.trainer.optimizer); !optimizer) return within("optimizer", std::move(optimizer).error());
+  const auto schedule = Schedule::create(c.trainer.schedule);
+  if (!schedule) return within("schedule", schedule.error());
+  if (c.schedule_total_given && !schedule->has_total())
+    return fail_at({"schedule", "total"}, Code::InvalidConfig, "schedule {} has no total", c.trainer.schedule.name);
+  if (c.trainer.schedule_by_epoch && !schedule->counts())
+    return fail_at({"schedule", "unit"}, Code::InvalidConfig, "schedule {} has no unit but with warmup_steps", c.trainer.schedule.name);
+  if (!c.network.is_object() && !c.network.is_string())
+    return fail_at({"network"}, Code::InvalidConfig, "{}", expected("the path of a network, or its spec as an object", c.network));
+  if (!c.data.is_object()) return fail_at({"data"}, Code::InvalidConfig, "{}", expected("an object with a format and paths", c.data));
+  return {};
 }
 
 }  // namespace
@@ -122,71 +138,26 @@ Result<TrainConfig> parse_train_config(std::string_view text, const std::string&
 Result<TrainConfig> read_train_config(const Json& json, const std::string& folder) {
   TrainConfig c;
   c.json = json, c.folder = folder;
-  ConfigReader read(&json, "");
-  const Json* network = read.member("network");
-  const Json* data = read.member("data");
-  std::string dtype, mixed = "none", qat_scale = "dynamic";
-  read("seed", c.seed);
-  read("epochs", c.epochs, 1, 1'000'000);
-  read("batch_size", c.batch_size, 1, 1 << 24);
-  read("accumulate", c.accumulate, 1, 1 << 16);
-  read("micro_batch", c.trainer.micro_batch, 0, 1 << 24);
-  read("tbptt_steps", c.trainer.tbptt_steps, 0, 1 << 24);
-  read("checkpoint_every", c.trainer.session.checkpoint_every, 0, 1 << 24);
-  read("shards", c.trainer.shards, 1, 4096);
-  read("workers", c.trainer.workers, 1, 256);
-  read("shuffle", c.shuffle);
-  read("drop_last", c.drop_last);
-  read("clip_norm", c.trainer.clip_norm);
-  read("clip_value", c.trainer.clip_value);
-  read("max_skipped", c.trainer.max_skipped, 1, 1'000'000);
-  const Json* clamp = read.member("clamp_master", "auto");
-  read("qat_scale", qat_scale);
-  read("dtype", dtype);
-  read("mixed", mixed);
-  read("keep_dna", c.keep_dna);
-  const Json* checkpoint = read.member("checkpoint");
-  const Json* journal = read.member("journal");
-  c.trainer.schedule.learning_rate = 0.01;
-  read("learning_rate", c.trainer.schedule.learning_rate);
-  const Json* loss = read.member("loss");
-  const Json* optimizer = read.member("optimizer");
-  const Json* schedule = read.member("schedule");
-  const Json* tween = read.member("tween");
-  const Json* early_stop = read.member("early_stop");
-  LOOM_TRY_VOID(read.finish());
-  if (network == nullptr || (!network->is_object() && !network->is_string()))
-    return fail(Code::InvalidConfig, "network: the path of a network, or its spec as an object, expected");
-  if (data == nullptr || !data->is_object()) return fail(Code::InvalidConfig, "data: an object with a format and paths expected");
-  c.network = *network, c.data = *data;
-  for (const double limit : {c.trainer.clip_norm, c.trainer.clip_value})
-    if (!(limit >= 0)) return fail(Code::InvalidConfig, "clip_norm, clip_value: {} given, 0 or more expected", limit);
-  if (!dtype.empty()) {
-    LOOM_TRY(c.dtype, type_named(dtype));
+  Json tween, clamp = "auto";
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { train_fields(visit, c, tween, clamp); }));
+  LOOM_TRY_VOID(check(c));
+  auto limit = master_clamp_from_json(clamp);
+  if (!limit) return under({"clamp_master"}, std::move(limit).error());
+  c.trainer.clamp_master = *limit;
+  if (!tween.is_null()) {
+    auto read = tween_config_from_json(tween);
+    if (!read) return under({"tween"}, std::move(read).error());
+    c.trainer.tween = std::move(*read);
   }
-  constexpr std::array<std::string_view, 4> kMixed = {"none", "bf16|bfloat16", "f16|float16", "fp8"};
-  LOOM_TRY(const std::size_t rounding, find_name("mixed", mixed, kMixed));
-  c.trainer.session.mixed = static_cast<Mixed>(rounding);
-  constexpr std::array<std::string_view, 2> kScales = {"dynamic", "frozen"};
-  LOOM_TRY(const std::size_t scales, find_name("qat_scale", qat_scale, kScales));
-  c.trainer.frozen_scales = scales == 1;
-  if (clamp != nullptr) {
-    LOOM_TRY(c.trainer.clamp_master, master_clamp_from_json(*clamp));
-  }
-  LOOM_TRY(c.trainer.loss, read_loss(loss));
-  LOOM_TRY_VOID(read_optimizer(optimizer, c.trainer));
-  LOOM_TRY_VOID(read_schedule(schedule, c));
-  if (tween != nullptr) {
-    LOOM_TRY(c.trainer.tween, tween_config_from_json(*tween));
-  }
-  LOOM_TRY(c.early_stop, read_early_stop(early_stop));
-  ConfigReader checkpoints(checkpoint, "checkpoint");
-  checkpoints("every_steps", c.checkpoint_steps);
-  LOOM_TRY_VOID(checkpoints.finish());
-  ConfigReader journals(journal, "journal");
-  journals("hash_every", c.hash_steps, 1);
-  LOOM_TRY_VOID(journals.finish());
   return c;
+}
+
+Json train_schema() {
+  TrainConfig c;
+  Json tween, clamp = "auto";
+  Json schema = file_schema("Loom training", {"network", "data"}, [&](ConfigVisitor& visit) { train_fields(visit, c, tween, clamp); });
+  schema["properties"]["data"].update(data_schema());
+  return schema;
 }
 
 }  // namespace loom

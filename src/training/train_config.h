@@ -34,8 +34,11 @@ struct TrainConfig {
   bool keep_dna = true;                // dna.jsonl: for whoever runs the training (cli/dna_recorder.h)
 };
 
-// InvalidConfig, UnknownKey, UnknownName with the key's place; CorruptData for text that is no JSON.
+// InvalidConfig, UnknownKey, UnknownName with the key as their place; CorruptData for text that is no JSON.
 Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder);
 Result<TrainConfig> read_train_config(const Json& json, const std::string& folder);
+
+// JSON Schema (draft 2020-12) of such a file.
+Json train_schema();
 
 }  // namespace loom

@@ -425,7 +425,7 @@ void Trainer::list_gradients() {
 Result<void> Trainer::commit() {
   for (std::size_t p = 0; p < weights_.size(); ++p)
     if (auto done = weights_[p]->commit_update(session().pool()); !done)
-      return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().message, state_.steps, learning_rate());
+      return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().text(), state_.steps, learning_rate());
   return {};
 }
 
@@ -580,7 +580,7 @@ Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
   for (std::size_t at = 0; at < all && ran && watch.first == nullptr; at += each)
     ran = session().forward(part_of(batch, at, std::min(each, all - at)).inputs);
   session().watch(nullptr);
-  if (!ran) return ran.error().message;
+  if (!ran) return ran.error().text();
   if (watch.first == nullptr) return std::string("the gradient or the loss is not finite; every layer's output is");
   std::string place = "a layer";
   network_->each_layer([&](std::size_t, const std::string& path, Layer& layer) {

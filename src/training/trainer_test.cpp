@@ -19,7 +19,7 @@ struct Learner {
   Learner(const Json& spec, const Shape& input, TrainerConfig config) : network(network_of(spec)) {
     EXPECT_TRUE(network.prepare(input));
     auto made = Trainer::create(network, on_one_thread(std::move(config)));
-    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    EXPECT_TRUE(made) << (made ? "" : made.error().text());
     if (made) trainer = std::move(*made);
   }
   // Weights, running statistics, the optimiser's slots, states of layers.
@@ -45,7 +45,7 @@ TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
     const Samples samples{{x.data(), Shape::of({2, 4})}, {}, {t.data(), Shape::of({2, 2})}};
     const std::string before = run.everything();
     const auto report = run.trainer->step(samples);
-    ASSERT_TRUE(report) << name << ": " << report.error().message;
+    ASSERT_TRUE(report) << name << ": " << report.error().text();
     EXPECT_TRUE(report->skipped) << name;
     EXPECT_NE(report->why.find("weight: its update is not finite"), std::string::npos) << report->why;
     EXPECT_EQ(run.everything(), before) << name;
@@ -77,7 +77,7 @@ TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
         const auto report = run.trainer->step({{x.data(), input}, {}, {t.data(), y}});
         ASSERT_FALSE(report) << dump_json(outer);
         EXPECT_EQ(report.error().code, Code::ShapeMismatch);
-        EXPECT_NE(report.error().message.find("whose samples have"), std::string::npos) << report.error().message;
+        EXPECT_NE(report.error().text().find("whose samples have"), std::string::npos) << report.error().text();
       }
 }
 
@@ -97,7 +97,7 @@ TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were
     const std::size_t memory = run.trainer->session().scratch_bytes();
     t.back() = kInfinite;  // the loss alone shows it, at the end of the last part
     const auto report = run.trainer->step(samples);
-    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_TRUE(report) << report.error().text();
     EXPECT_TRUE(report->skipped);
     EXPECT_NE(report->why.find("every layer's output is"), std::string::npos) << report->why;
     EXPECT_EQ(run.everything(), before) << micro;
@@ -125,13 +125,13 @@ TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
     const Digest before = weight_hash(run.network);
     x[3] = kInfinite;
     const auto report = run.trainer->step(samples);
-    ASSERT_TRUE(report) << tween << report.error().message;
+    ASSERT_TRUE(report) << tween << report.error().text();
     EXPECT_TRUE(report->skipped) << tween;
     EXPECT_EQ(weight_hash(run.network), before) << tween;
     EXPECT_EQ(run.trainer->state().skipped, 1u);
     x[3] = 4;
     const auto next = run.trainer->step(samples);
-    ASSERT_TRUE(next) << next.error().message;
+    ASSERT_TRUE(next) << next.error().text();
     EXPECT_FALSE(next->skipped);
     EXPECT_EQ(run.trainer->state().skipped_in_a_row, 0u);
     EXPECT_NE(weight_hash(run.network), before) << tween;
@@ -149,7 +149,7 @@ TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
     for (const Samples& samples : {Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({2})}}, Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({1, 2})}}}) {
       const auto report = run.trainer->step(samples);
       ASSERT_FALSE(report) << config.shards << " " << config.micro_batch << " " << config.clip_norm;
-      EXPECT_EQ(report.error().code, Code::ShapeMismatch) << report.error().message;
+      EXPECT_EQ(report.error().code, Code::ShapeMismatch) << report.error().text();
     }
     EXPECT_EQ(run.everything(), before);
   }
@@ -187,7 +187,7 @@ TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
     classes[0] = c.first;
     const auto report = run.trainer->step({{x.data(), Shape::of({6, 4})}, classes, {}});
     ASSERT_FALSE(report) << c.weights << " " << c.classes;
-    EXPECT_EQ(report.error().code, c.code) << report.error().message;
+    EXPECT_EQ(report.error().code, c.code) << report.error().text();
   }
 }
 
@@ -233,7 +233,7 @@ TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {
     const auto made = Trainer::create(network, config);
     ASSERT_FALSE(made) << named;
     EXPECT_EQ(made.error().code, Code::InvalidConfig);
-    EXPECT_NE(made.error().message.find(named), std::string::npos) << made.error().message;
+    EXPECT_NE(made.error().text().find(named), std::string::npos) << made.error().text();
   };
   refused([](TrainerConfig& c) { c.clip_norm = 1; }, "clip_norm");
   refused([](TrainerConfig& c) { c.clip_value = 1; }, "clip_value");
@@ -251,7 +251,7 @@ TEST(Trainer, W_63_targets_refuse_what_they_would_not_read) {
     config.tween.emplace().mode = mode;
     change(config);
     const auto trainer = Trainer::create(network, config);
-    return trainer ? std::string() : trainer.error().message;
+    return trainer ? std::string() : trainer.error().text();
   };
   for (const char* mode : {"chain", "layerwise"}) {
     const std::string refusal = "tween: its mode has an update rule of its own, only dtp has an optimizer";

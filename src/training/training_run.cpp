@@ -23,9 +23,6 @@ std::string joined(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
 }
 
-// Prefixes an error with its place; a config that is not a file has none.
-tl::unexpected<Error> from(const std::string& place, Error error) { return place.empty() ? tl::make_unexpected(std::move(error)) : at(place, std::move(error)); }
-
 Json data_line(const Dataset& data, std::size_t samples) {
   return {{"source", data.info().source}, {"sha256", to_hex(data.info().sha256)}, {"samples", samples}};
 }
@@ -52,7 +49,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
   if (!data) {
     const Code code = data.error().code;
     const bool of_config = code == Code::InvalidConfig || code == Code::UnknownKey || code == Code::UnknownName || code == Code::OutOfRange;  // else a file of its own is named
-    return from(of_config ? run->config_.source : "", std::move(data).error());
+    return at(of_config ? run->config_.source : "", std::move(data).error());
   }
   run->data_ = std::move(*data);
   LOOM_TRY(run->identity_, run->identity());
@@ -83,23 +80,24 @@ Result<Json> TrainingRun::identity() const {
   return out;
 }
 
-// Prefix for error messages about the network.
-std::string TrainingRun::network_place() const {
-  const std::string* path = as_string(config_.network);
-  return path != nullptr ? joined(config_.folder, *path) : config_.source.empty() ? "" : config_.source + ": network";
+// An error of the network, with the file that it stands in, or its place in the config.
+tl::unexpected<Error> TrainingRun::of_network(Error error) const {
+  if (const std::string* path = as_string(config_.network)) return at(joined(config_.folder, *path), std::move(error));
+  return at(config_.source, std::move(error.under({"network"})));
 }
 
 Result<void> TrainingRun::open_network() {
   const std::string* path = as_string(config_.network);
   auto loaded = path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network);
-  if (!loaded) return from(path != nullptr ? "" : network_place(), std::move(loaded).error());
+  if (!loaded && path != nullptr) return tl::make_unexpected(std::move(loaded).error());  // has its file
+  if (!loaded) return of_network(std::move(loaded).error());
   warnings_ = std::move(loaded->warnings);
   network_ = std::make_unique<Network>(std::move(loaded->network));
   if (config_.dtype) LOOM_TRY_VOID(network_->morph_all(*config_.dtype));
   std::optional<Error> error;
   network_->visit_weights([&](const std::string& place, Weight& w, Layer&) {
     if (error || w.has_master()) return;
-    if (auto done = w.ensure_master(); !done) error = Error{done.error().code, place + ": " + done.error().message};
+    if (auto done = w.ensure_master(); !done) error = std::move(done.error().in_source(place));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   return {};
@@ -122,14 +120,14 @@ Result<void> TrainingRun::check_early_stop(const Shape& output) {
   const DatasetInfo& data = data_.training->info();
   const std::string& metric = config_.early_stop.metric;
   if (metric.empty()) return {};
-  if (!validation_) return fail(Code::InvalidConfig, "early_stop: no samples to validate; data.validation or data.validation_split expected");
+  if (!validation_) return fail_at({"early_stop"}, Code::InvalidConfig, "no samples to validate; expected /data/validation or /data/validation_split");
   const bool counts_right = metric == "accuracy" || metric == "top_5", of_classes = data.targets == TargetKind::classes;
   if (metric != "loss" && counts_right != of_classes)
-    return fail(Code::InvalidConfig, "early_stop.metric: there is no {} of {}; {} expected", metric, of_classes ? "classes" : "values",
-                of_classes ? "loss, accuracy or top_5" : "loss, mae or r2");
+    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected {} of {}, got {}", of_classes ? "loss, accuracy or top_5" : "loss, mae or r2",
+                   of_classes ? "classes" : "values", metric);
   if (counts_right && output.rows() != data.target.elements())
-    return fail(Code::InvalidConfig, "early_stop.metric: there is no {} of several heads; loss expected", metric);
-  if (metric == "top_5" && output.cols() <= 5) return fail(Code::InvalidConfig, "early_stop.metric: top_5 of {} classes is always 1", output.cols());
+    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected loss of several heads, got {}", metric);
+  if (metric == "top_5" && output.cols() <= 5) return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "top_5 of {} classes is always 1", output.cols());
   return {};
 }
 
@@ -137,18 +135,18 @@ Result<void> TrainingRun::check_early_stop(const Shape& output) {
 Result<void> TrainingRun::check_output() {
   const DatasetInfo& data = data_.training->info();
   LOOM_TRY(const Shape output, network_->output_shape(Network::with_batch(sample_shape_, 1), 0, network_->num_cells()));
-  if (auto judges = check_early_stop(output); !judges) return from(config_.source, std::move(judges).error());
+  if (auto judges = check_early_stop(output); !judges) return at(config_.source, std::move(judges).error());
   LOOM_TRY(const Loss asked, Loss::create(config_.trainer.loss));
   const std::string_view loss = asked.name();
   if (data.targets == TargetKind::values) {
     if (config_.trainer.loss.ignore_index)
-      return from(config_.source, Error{Code::InvalidConfig, "loss.ignore_index: the targets are values, not classes"});
+      return at(config_.source, {Code::InvalidConfig, "the targets are values, not classes", Steps{"loss", "ignore_index"}});
     if (loss != "contrastive" && output.elements() != data.target.elements())
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
     return {};
   }
   if (const auto& id = config_.trainer.loss.ignore_index; id && (*id < 0 || static_cast<std::uint64_t>(*id) >= data.classes))
-    return from(config_.source, Error{Code::InvalidConfig, fmt::format("loss.ignore_index: {}, the classes are 0 to {}", *id, data.classes - 1)});
+    return at(config_.source, {Code::InvalidConfig, fmt::format("expected a class from 0 to {}, got {}", data.classes - 1, *id), Steps{"loss", "ignore_index"}});
   if (loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());
@@ -175,7 +173,7 @@ Result<void> TrainingRun::start_trainer() {
   sample_shape_ = batches_->input_shape();
   if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements()) sample_shape_ = *wanted;
   if (auto fits = network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))); !fits)
-    return from(network_place(), std::move(fits).error());
+    return of_network(std::move(fits).error());
   LOOM_TRY_VOID(check_output());
 
   TrainerConfig trainer = config_.trainer;
@@ -184,7 +182,7 @@ Result<void> TrainingRun::start_trainer() {
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
   auto created = Trainer::create(*network_, trainer);
-  if (!created) return from(config_.source, std::move(created).error());
+  if (!created) return at(config_.source, std::move(created).error());
   trainer_ = std::move(*created);
   LOOM_TRY(const Loss loss, Loss::create(trainer.loss));
   const std::size_t last = network_->num_cells();
@@ -274,7 +272,7 @@ void TrainingRun::end_timings(TrainResult& result) {
   if (options_.out.empty()) return;
   timings_.end(result.steps, result.stop_reason);
   if (!timings_.error().empty()) result.warnings.push_back(timings_.error());
-  if (auto written = write_report(options_.out); !written) result.warnings.push_back("no report: " + written.error().message);
+  if (auto written = write_report(options_.out); !written) result.warnings.push_back("no report: " + written.error().text());
 }
 
 Result<TrainResult> TrainingRun::run(const Callback& callback) {
@@ -322,7 +320,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     LOOM_TRY(const Samples samples, samples_of(batch));
     auto step = trainer_->step(samples);
     if (!step && step.error().code == Code::NonFinite) {
-      result.stop_reason = "diverged", result.message = step.error().message;
+      result.stop_reason = "diverged", result.message = step.error().text();
       return Continue::stop;
     }
     if (!step) return tl::make_unexpected(std::move(step).error());

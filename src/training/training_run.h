@@ -87,7 +87,7 @@ class TrainingRun {
   TrainingRun(TrainConfig config, RunOptions options) : config_(std::move(config)), options_(std::move(options)) {}
   Result<void> take_folder();
   Result<Json> identity() const;
-  std::string network_place() const;
+  tl::unexpected<Error> of_network(Error error) const;
   Result<void> open_network();
   Result<void> open_checkpoint();
   Result<void> check_output();

@@ -34,7 +34,7 @@ TEST(Training, T_01_learns_blobs_and_reports_what_it_did) {
   EXPECT_EQ(std::ranges::count(events, TrainEvent::BatchEnd), 80);
   EXPECT_EQ(std::ranges::count(events, TrainEvent::EpochEnd), 4);
   auto saved = load_network(folder.file("run/model.entity"));
-  ASSERT_TRUE(saved) << saved.error().message;
+  ASSERT_TRUE(saved) << saved.error().text();
   EXPECT_EQ(weight_hash(saved->network), result.hash);
 }
 
@@ -54,7 +54,7 @@ TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) 
       return Continue::yes;
     });
     ASSERT_FALSE(crashed);
-    EXPECT_EQ(crashed.error().message, "power cut");
+    EXPECT_EQ(crashed.error().text(), "power cut");
     const TrainResult resumed = run_all(config, folder, options);
     EXPECT_EQ(resumed.hash, whole.hash) << cut;
     EXPECT_EQ(resumed.loss_history, whole.loss_history) << cut;
@@ -183,7 +183,7 @@ TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
   EXPECT_EQ(looks.hash, blind.hash);
   config["shards"] = 5;
   auto read = read_train_config(config, folder.path);
-  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(read) << read.error().text();
   const auto sharded = TrainingRun::create(std::move(*read), {});
   ASSERT_FALSE(sharded);
   EXPECT_EQ(sharded.error().code, Code::Unsupported);
@@ -200,10 +200,10 @@ TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_t
     config.loss.name = "mse", config.optimizer.momentum = tween ? 0 : 0.9, config.tween = tween;
     config.session.threads = 1;
     const auto trainer = Trainer::create(network, config);
-    EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().message);
+    EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().text());
     const std::vector<float> x(64 * 256, 0.5f), t(64 * 256, 0.25f);
     const auto step = (*trainer)->step({{x.data(), Shape::of({64, 256})}, {}, {t.data(), Shape::of({64, 256})}});
-    EXPECT_TRUE(step) << (step ? "" : step.error().message);
+    EXPECT_TRUE(step) << (step ? "" : step.error().text());
     return static_cast<double>((*trainer)->resident_bytes());
   };
   TweenConfig tween;
@@ -243,7 +243,7 @@ TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_train
     auto config = read_train_config(small_config(), folder.path);
     const auto run = TrainingRun::create(std::move(*config), options);
     ASSERT_FALSE(run);
-    EXPECT_EQ(run.error().code, Code::CorruptData) << run.error().message;
+    EXPECT_EQ(run.error().code, Code::CorruptData) << run.error().text();
   }
   folder.write("run/checkpoint.entity", *bytes);
   Json other = small_config();
@@ -251,7 +251,7 @@ TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_train
   auto config = read_train_config(other, folder.path);
   const auto run = TrainingRun::create(std::move(*config), options);
   ASSERT_FALSE(run);
-  EXPECT_NE(run.error().message.find("/network/layers/0/activation: \"relu\" and \"tanh\""), std::string::npos) << run.error().message;
+  EXPECT_NE(run.error().text().find("/network/layers/0/activation: \"relu\" and \"tanh\""), std::string::npos) << run.error().text();
   Json longer = small_config();
   longer["epochs"] = 5;  // more of the same is welcome
   EXPECT_EQ(run_all(longer, folder, options).loss_history.size(), 5u);
@@ -263,7 +263,7 @@ TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
   const TrainResult result = run_all(small_config(), folder, {.out = folder.file("run")});
   const std::string journal = folder.file("run/journal.jsonl");
   const auto proved = replay(journal, "", on_threads(3));
-  ASSERT_TRUE(proved) << proved.error().message;
+  ASSERT_TRUE(proved) << proved.error().text();
   EXPECT_EQ(proved->hash, result.hash);
   EXPECT_EQ(proved->lines, read_journal(journal)->size());
   std::string text = *read_text_file(journal);
@@ -272,11 +272,11 @@ TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
   folder.write("run/changed.jsonl", text);
   const auto refused = replay(folder.file("run/changed.jsonl"), "", on_threads(1));
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("/hash"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().text().find("/hash"), std::string::npos) << refused.error().text();
   folder.write("blobs.csv", blobs(200, 8, 4, 2));
   const auto other_data = replay(journal, "", on_threads(1));
   ASSERT_FALSE(other_data);
-  EXPECT_NE(other_data.error().message.find("/data/0/sha256"), std::string::npos) << other_data.error().message;
+  EXPECT_NE(other_data.error().text().find("/data/0/sha256"), std::string::npos) << other_data.error().text();
 }
 
 // Killed behind its last epoch, before the line that ends it; the rates of a cosine are spread over the run.
@@ -291,7 +291,7 @@ TEST(Training, E_45_T_60_replay_proves_a_run_that_was_stopped_before_its_end_lin
   ASSERT_NE(end, whole.npos) << whole.substr(whole.size() - 300);
   folder.write("run/stopped.jsonl", whole.substr(0, end));
   const auto proved = replay(folder.file("run/stopped.jsonl"), "", on_threads(1));
-  EXPECT_TRUE(proved) << (proved ? "" : proved.error().message);
+  EXPECT_TRUE(proved) << (proved ? "" : proved.error().text());
 }
 
 // Settings that a run would never act on are refused before it begins, with one line.
@@ -302,28 +302,28 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
     Json json = small_config();
     json.merge_patch(changes);
     auto config = read_train_config(json, folder.path);
-    if (!config) return config.error().message;
+    if (!config) return config.error().text();
     auto run = TrainingRun::create(std::move(*config), {});
-    return run ? "" : run.error().message;
+    return run ? "" : run.error().text();
   };
   const auto refused = [&](const char* changes, const char* message) { EXPECT_EQ(refusal(parse_json(changes).value()), message) << changes; };
-  refused(R"({"loss":{"name":"mse","label_smoothing":0.1}})", "mse has no label_smoothing");
+  refused(R"({"loss":{"name":"mse","label_smoothing":0.1}})", "/loss/label_smoothing: mse has no label_smoothing");
   refused(R"({"loss":{"name":"mse","label_smoothing":0}})", "");
-  refused(R"({"schedule":{"gamma":0.5}})", "schedule constant has no gamma");
-  refused(R"({"schedule":{"name":"step","gamma":0.5,"total":9}})", "schedule step has no total");
-  refused(R"({"schedule":{"name":"cosine","max":0.5}})", "schedule cosine has no max");
-  refused(R"({"schedule":{"unit":"epoch"}})", "schedule constant has no unit but with warmup_steps");
+  refused(R"({"schedule":{"gamma":0.5}})", "/schedule/gamma: schedule constant has no gamma");
+  refused(R"({"schedule":{"name":"step","gamma":0.5,"total":9}})", "/schedule/total: schedule step has no total");
+  refused(R"({"schedule":{"name":"cosine","max":0.5}})", "/schedule/max: schedule cosine has no max");
+  refused(R"({"schedule":{"unit":"epoch"}})", "/schedule/unit: schedule constant has no unit but with warmup_steps");
   refused(R"({"schedule":{"unit":"epoch","warmup_steps":1}})", "");
   refused(R"({"schedule":{"name":"one_cycle","total":90,"unit":"epoch"}})", "");
-  refused(R"({"early_stop":{},"data":{"validation_split":null}})", "early_stop: no samples to validate; data.validation or data.validation_split expected");
-  refused(R"({"early_stop":{"metric":"mae"}})", "early_stop.metric: there is no mae of classes; loss, accuracy or top_5 expected");
-  refused(R"({"early_stop":{"metric":"r2"}})", "early_stop.metric: there is no r2 of classes; loss, accuracy or top_5 expected");
-  refused(R"({"early_stop":{"metric":"top_5"}})", "early_stop.metric: top_5 of 4 classes is always 1");
+  refused(R"({"early_stop":{},"data":{"validation_split":null}})", "/early_stop: no samples to validate; expected /data/validation or /data/validation_split");
+  refused(R"({"early_stop":{"metric":"mae"}})", "/early_stop/metric: expected loss, accuracy or top_5 of classes, got mae");
+  refused(R"({"early_stop":{"metric":"r2"}})", "/early_stop/metric: expected loss, accuracy or top_5 of classes, got r2");
+  refused(R"({"early_stop":{"metric":"top_5"}})", "/early_stop/metric: top_5 of 4 classes is always 1");
   const char* values = R"({"network":{"layers":[{"type":"dense","input_height":8,"output_height":1}]},"loss":"mse","data":{"class_ids":null,"target_kind":"values"}})";
   for (const char* metric : {"accuracy", "top_5"}) {
     Json changes = parse_json(values).value();
     changes["early_stop"]["metric"] = metric;
-    EXPECT_EQ(refusal(changes), fmt::format("early_stop.metric: there is no {} of values; loss, mae or r2 expected", metric));
+    EXPECT_EQ(refusal(changes), fmt::format("/early_stop/metric: expected loss, mae or r2 of values, got {}", metric));
   }
   for (const char* metric : {"loss", "mae", "r2"}) {
     Json changes = parse_json(values).value();
@@ -332,16 +332,16 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   }
   Json ignores = parse_json(values).value();
   ignores["loss"] = {{"name", "softmax_crossentropy"}, {"ignore_index", 0}};
-  EXPECT_EQ(refusal(ignores), "loss.ignore_index: the targets are values, not classes");
+  EXPECT_EQ(refusal(ignores), "/loss/ignore_index: the targets are values, not classes");
   refused(R"({"tween":{"mode":"chain"}})", "tween: its mode has an update rule of its own, only dtp has an optimizer");
   refused(R"({"tween":{},"optimizer":{"name":"sgd"}})", "");
   for (const char* empty : {R"({"by":"element"})", "{}", R"("")"})
-    refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(), "data.normalise: a method, or offset and scale, expected");
-  refused(R"({"data":{"target_column":"y","target_index":1}})", "data.target_index: target_column names one already");
-  refused(R"({"data":{"validation_split":0.001}})", "data.validation_split: 0.001 of 200 samples is none to validate");
-  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":4}})", "loss.ignore_index: 4, the classes are 0 to 3");
-  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":-100}})", "loss.ignore_index: -100, the classes are 0 to 3");
-  refused(R"({"data":{"split":"shuffled","validation_split":null}})", "data.split: there is no validation_split");
+    refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(), "/data/normalise: expected a method, or offset and scale");
+  refused(R"({"data":{"target_column":"y","target_index":1}})", "/data/target_index: target_column names one already");
+  refused(R"({"data":{"validation_split":0.001}})", "/data/validation_split: 0.001 of 200 samples is none to validate");
+  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":4}})", "/loss/ignore_index: expected a class from 0 to 3, got 4");
+  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":-100}})", "/loss/ignore_index: expected a class from 0 to 3, got -100");
+  refused(R"({"data":{"split":"shuffled","validation_split":null}})", "/data/split: there is no validation_split");
   // A validation set has a limit; how it is split, normalised and augmented is the run's.
   const auto validation = [&](const char* changes) {
     Json held = small_config()["data"];
@@ -351,9 +351,9 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   };
   EXPECT_EQ(validation("{}"), "");
   EXPECT_EQ(validation(R"({"limit":20})"), "");
-  EXPECT_EQ(validation(R"({"limit":-1})").rfind("data.validation.limit", 0), 0u);
+  EXPECT_EQ(validation(R"({"limit":-1})").rfind("/data/validation/limit", 0), 0u);
   for (const char* key : {"validation_split", "split", "normalise", "augment", "validation"})
-    EXPECT_EQ(validation(Json{{key, key == std::string("split") ? Json("last") : Json::object()}}.dump().c_str()).rfind(fmt::format("data.validation.{}", key), 0), 0u) << key;
+    EXPECT_EQ(validation(Json{{key, key == std::string("split") ? Json("last") : Json::object()}}.dump().c_str()).rfind(fmt::format("/data/validation/{}", key), 0), 0u) << key;
 }
 
 TEST(Training, T_50_early_stop_restores_the_best_weights) {
@@ -373,7 +373,7 @@ TEST(Training, T_50_early_stop_restores_the_best_weights) {
   EXPECT_EQ(result.validation->accuracy(), *std::ranges::max_element(seen));
   EXPECT_EQ(run_all(config, folder).hash, result.hash);  // a run without a folder ends with the same weights
   const auto proved = replay(folder.file("run/journal.jsonl"), "", on_threads(1));
-  EXPECT_TRUE(proved) << (proved ? "" : proved.error().message);
+  EXPECT_TRUE(proved) << (proved ? "" : proved.error().text());
   EXPECT_EQ(std::ranges::max_element(seen) - seen.begin(), static_cast<std::ptrdiff_t>(seen.size()) - 4);  // patience 2: the third without gain
 }
 
@@ -386,7 +386,7 @@ TEST(Training, T_51_an_error_of_a_callback_ends_the_run_with_it) {
     return Continue::yes;
   });
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message, "the caller's own");
+  EXPECT_EQ(result.error().text(), "the caller's own");
 }
 
 // Scales are estimated anew when an updated master is encoded: int8 must not wrap, nor stand still.
@@ -417,7 +417,7 @@ struct Bench {
     EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
     config.session.threads = 1;
     auto made = Trainer::create(network, config);
-    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    EXPECT_TRUE(made) << (made ? "" : made.error().text());
     if (made) trainer = std::move(*made);
   }
   static Json spec(const Json& first, const Json& second) {
@@ -444,7 +444,7 @@ TEST(Trainer, T_01_one_step_of_sgd_moves_each_weight_against_its_gradient) {
   Bench bench;
   const std::vector<float> before = bench.values("layers.1.weight");
   const auto report = bench.trainer->step(bench.batch());
-  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_TRUE(report) << report.error().text();
   const std::vector<float> after = bench.values("layers.1.weight");
   std::vector<float> gradient;
   bench.network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
@@ -533,12 +533,12 @@ TEST(Trainer, T_05_evaluating_changes_nothing) {
                                   {{"type", "dense"}, {"input_height", 6}, {"output_height", 2}}}}});
   ASSERT_TRUE(network.prepare(Shape::of({4, 3})));
   auto trainer = Trainer::create(network, {});
-  ASSERT_TRUE(trainer) << trainer.error().message;
+  ASSERT_TRUE(trainer) << trainer.error().text();
   const Bench bench;
   ASSERT_TRUE((*trainer)->step(bench.batch()));
   const Digest before = weight_hash(network);
   const auto first = (*trainer)->evaluate(bench.batch());
-  ASSERT_TRUE(first) << first.error().message;
+  ASSERT_TRUE(first) << first.error().text();
   const double loss = first->loss.value;
   EXPECT_EQ((*trainer)->evaluate(bench.batch())->loss.value, loss);
   EXPECT_EQ(weight_hash(network), before);
@@ -561,7 +561,7 @@ TEST(Trainer, T_70_mixed_precision_rounds_what_passes_between_cells) {
     double first = 0, last = 0;
     for (int i = 0; i < 60; ++i) {
       const auto report = bench.trainer->step(bench.batch());
-      ASSERT_TRUE(report) << report.error().message;
+      ASSERT_TRUE(report) << report.error().text();
       (i == 0 ? first : last) = report->loss;
     }
     EXPECT_LT(last, 0.5 * first) << static_cast<int>(mixed);
@@ -589,7 +589,7 @@ TEST(Trainer, T_24_lbfgs_lowers_the_loss_of_its_batch) {
   double last = first;
   for (int i = 0; i < 10; ++i) {
     const auto report = bench.trainer->step(bench.batch());
-    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_TRUE(report) << report.error().text();
     EXPECT_LE(report->loss, last);
     last = report->loss;
   }
@@ -632,12 +632,12 @@ Trained trained(const Json& spec, TrainerConfig config, const Sequences& data = 
   Network network = network_of(spec);
   EXPECT_TRUE(network.prepare(Shape::of({data.samples, data.steps, 6})));
   auto trainer = Trainer::create(network, config);
-  EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().message);
+  EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().text());
   if (!trainer) return {};
   Trained out;
   for (int i = 0; i < steps; ++i) {
     const auto report = (*trainer)->step(data.batch());
-    EXPECT_TRUE(report) << (report ? "" : report.error().message);
+    EXPECT_TRUE(report) << (report ? "" : report.error().text());
     if (report) out.loss = report->loss;
   }
   out.hash = weight_hash(network), out.scratch = (*trainer)->session().scratch_bytes();
@@ -716,7 +716,7 @@ TEST(Trainer, T_41_L_62_stateful_layers_are_refused_with_shards_whatever_the_wor
     const auto made = Trainer::create(network, config);
     ASSERT_FALSE(made) << workers;
     EXPECT_EQ(made.error().code, Code::Unsupported);
-    EXPECT_NE(made.error().message.find("stateful"), std::string::npos) << made.error().message;
+    EXPECT_NE(made.error().text().find("stateful"), std::string::npos) << made.error().text();
   }
 }
 
@@ -726,12 +726,12 @@ TEST(TrainConfig, J_keys_that_nobody_reads_are_errors_with_the_nearest) {
   const auto read = read_train_config(config, "");
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Code::UnknownKey);
-  EXPECT_NE(read.error().message.find("epochs"), std::string::npos);
+  EXPECT_NE(read.error().text().find("epochs"), std::string::npos);
   Json nested = small_config();
   nested["optimizer"]["learning_rat"] = 1;
   const auto inner = read_train_config(nested, "");
   ASSERT_FALSE(inner);
-  EXPECT_NE(inner.error().message.find("optimizer.learning_rat"), std::string::npos) << inner.error().message;
+  EXPECT_NE(inner.error().text().find("/optimizer/learning_rat"), std::string::npos) << inner.error().text();
 }
 
 }  // namespace

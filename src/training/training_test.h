@@ -65,11 +65,11 @@ inline Json small_config() {
 
 inline std::unique_ptr<TrainingRun> open_run(const Json& json, const Folder& folder, RunOptions options = {}) {
   auto config = read_train_config(json, folder.path);
-  EXPECT_TRUE(config) << (config ? "" : config.error().message);
+  EXPECT_TRUE(config) << (config ? "" : config.error().text());
   if (!config) return nullptr;
   if (options.session.threads == 0) options.session.threads = 2;
   auto run = TrainingRun::create(std::move(*config), options);
-  EXPECT_TRUE(run) << (run ? "" : run.error().message);
+  EXPECT_TRUE(run) << (run ? "" : run.error().text());
   return run ? std::move(*run) : nullptr;
 }
 
@@ -77,13 +77,13 @@ inline TrainResult run_all(const Json& json, const Folder& folder, RunOptions op
   const auto run = open_run(json, folder, std::move(options));
   if (run == nullptr) return {};
   auto result = run->run(callback);
-  EXPECT_TRUE(result) << (result ? "" : result.error().message);
+  EXPECT_TRUE(result) << (result ? "" : result.error().text());
   return result ? std::move(*result) : TrainResult{};
 }
 
 inline Network network_of(const Json& spec) {
   auto read = network_from_json(spec);
-  EXPECT_TRUE(read) << (read ? "" : read.error().message);
+  EXPECT_TRUE(read) << (read ? "" : read.error().text());
   return std::move(read->network);
 }
 

@@ -78,13 +78,13 @@ TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) 
   TrialVerdict verdict;
   const auto first = run_trial(trial, ways.front());
   if (!first) {
-    verdict.difference = fmt::format("{}: {}: {}", ways.front().text(trial), code_name(first.error().code), first.error().message);
+    verdict.difference = fmt::format("{}: {}: {}", ways.front().text(trial), code_name(first.error().code), first.error().text());
     return verdict;
   }
   verdict.digest = first->digest();
   for (std::size_t i = 1; i < ways.size(); ++i) {
     const auto next = run_trial(trial, ways[i]);
-    std::string difference = next ? next->difference(*first) : fmt::format("{}: {}", code_name(next.error().code), next.error().message);
+    std::string difference = next ? next->difference(*first) : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
     if (difference.empty()) continue;
     verdict.difference = fmt::format("{}; beside {}: {}", ways[i].text(trial), ways.front().text(trial), difference);
     return verdict;

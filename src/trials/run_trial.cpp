@@ -73,7 +73,7 @@ class TrialRun {
   // Records an error that the values may lead to, in every way alike; any other error is a fault of the trial or of the engine.
   Result<void> answer(const Error& error) {
     if (error.code != Code::NonFinite && error.code != Code::Unsupported) return tl::make_unexpected(error);
-    show_text(fmt::format("{}: {}", code_name(error.code), error.message), {});
+    show_text(fmt::format("{}: {}", code_name(error.code), error.text()), {});
     return {};
   }
   Result<void> answer(const Result<void>& done) { return done ? done : answer(done.error()); }
@@ -251,7 +251,7 @@ Result<void> TrialRun::train() {
   auto training = std::make_unique<Training>(Training{std::move(net), nullptr});
   auto trainer = Trainer::create(training->network, config.trainer);
   if (!trainer && trainer.error().code == Code::InvalidArgument) {  // nothing to train
-    show_text("refused: " + trainer.error().message, {});
+    show_text("refused: " + trainer.error().text(), {});
     return {};
   }
   if (!trainer) return answer(trainer.error());
@@ -280,7 +280,7 @@ Result<void> TrialRun::train() {
     }
     const auto report = training->trainer->step(batch);
     if (!report && report.error().code == Code::InvalidConfig && config.trainer.lbfgs_history) {  // a schedule may give it a rate of 0
-      show_text("refused: " + report.error().message, {});
+      show_text("refused: " + report.error().text(), {});
       break;
     }
     if (!report) {
@@ -415,7 +415,7 @@ Result<void> TrialRun::evolve() {
   config.seed = trial_.data;
   const Json* rate = find(options_, "rates");
   const double r = rate == nullptr ? 0.5 : as_number(*rate).value_or(0.5);
-  MutationConfig::rates(config, [&](std::string_view, double& value) { value = r; });
+  MutationConfig::rates(config, [&](Key, double& value) { value = r; });
   for (std::size_t i = 0; i < number_option(options_, "mutations", 1); ++i) {
     LOOM_TRY_VOID(mutate(a, input_, config, {.generation = static_cast<std::uint32_t>(i)}));
     show_digest(fmt::format("mutation {}", i), network_digest(a, spec_digest(a)));
@@ -436,7 +436,7 @@ Result<void> TrialRun::population() {
   LOOM_TRY(config.splice_mode, splice_mode_from_name(text_option(options_, "splice", "blend")));
   const auto percent = [&](const char* key) { return static_cast<double>(number_option(options_, key)) / 100; };
   config.species_distance = percent("species_distance"), config.novelty_weight = percent("novelty"), config.splice_rate = percent("splice_rate");
-  MutationConfig::rates(config.mutation, [&](std::string_view, double& value) { value = percent("rate"); });
+  MutationConfig::rates(config.mutation, [&](Key, double& value) { value = percent("rate"); });
   const ConstView x = view(inputs("x"), input_);
   const bool several = flag_option(options_, "several_objectives");
   config.objectives = several ? 2 : 1;
@@ -500,7 +500,7 @@ Result<TrialRecord> TrialRun::run() {
     return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
   // Links of a mesh and mutations may lead to an embedding what no id is.
   const bool leads_elsewhere = trial_.mode.starts_with("mesh") || trial_.mode == "evolve" || trial_.mode == "population";
-  if (!done && done.error().code == Code::IndexOutOfRange && leads_elsewhere) done = answer({Code::Unsupported, done.error().message});
+  if (!done && done.error().code == Code::IndexOutOfRange && leads_elsewhere) done = answer({Code::Unsupported, done.error().text()});
   if (!done) return tl::make_unexpected(std::move(done).error());
   return std::move(record_);
 }

@@ -22,7 +22,7 @@ class Cli : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new test::TempFolder;
     auto written = test::write_small_model(small());
-    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_TRUE(written) << written.error().text();
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -50,7 +50,7 @@ Json json_of(const Outcome& run) {
   EXPECT_EQ(run.status, 0) << run.err;
   auto json = parse_json(run.out);
   if (json) return *json;
-  ADD_FAILURE() << json.error().message << ": " << run.out.substr(0, 300);
+  ADD_FAILURE() << json.error().text() << ": " << run.out.substr(0, 300);
   return nullptr;
 }
 

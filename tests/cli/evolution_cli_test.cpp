@@ -270,7 +270,7 @@ TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
   refuses(R"({"population":"many"})", {"population"});
   refuses(R"({"mutation":{"weight_perturb_rate":"x"}})", {"weight_perturb_rate"});
   refuses(R"({"mutation":{"weight_pertub_rate":0.5}})", {"weight_pertub_rate"});
-  refuses(R"({"task":"xr"})", {"task \"xr\"", "xor"});
+  refuses(R"({"task":"xr"})", {"/task/name: \"xr\"", "xor"});
   refuses(R"({"task":{"name":"xor","path":"x"}})", {"/task", "path"});
   // A network that runs and cannot be scored is no network for the task.
   const auto layers = [](int inputs, int outputs) {

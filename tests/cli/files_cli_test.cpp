@@ -187,7 +187,7 @@ TEST_F(FilesCli, F_03_files_of_another_kind_are_not_destroyed) {
   write_all(file("c.entity"), ""), write_all(file("notes.txt"), "keep me");
   ASSERT_EQ(loom({"morph", file("net.json"), file("c.entity"), "--dtype", "int8", "-q"}).status, 0) << "an empty file may be replaced";
   auto written = test::write_small_model(file("small.gguf"));
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().text();
   std::filesystem::create_directory(file("run"));
   const std::string config = training();
   ASSERT_EQ(loom({"train", config, "--epochs", "1", "-q", "-t", "1", "--out", file("run")}).status, 0);
@@ -276,7 +276,7 @@ TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
 
 TEST_F(FilesCli, F_03_errors_name_the_file_at_fault) {
   auto written = test::write_small_model(file("small.gguf"));
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().text();
   write_all(file("t.jinja"), "{{ nobody.name }}");
   expect_one_line(loom({"generate", file("small.gguf"), "-p", "Hi", "--chat-template", file("t.jinja"), "--show-prompt"}), 3, "t.jinja: template");
   std::filesystem::copy(tiny(), file("hub"));

@@ -215,7 +215,7 @@ TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_in
   const std::string journal = read_all(file("a/run/journal.jsonl")), adapter = read_all(file("a/adapter_model.safetensors"));
   {
     const auto lock = FolderLock::take(file("a/run"));
-    ASSERT_TRUE(lock) << lock.error().message;
+    ASSERT_TRUE(lock) << lock.error().text();
     expect_refused(args("a", {"--overwrite"}), 1, {"a/run: another process"});
     expect_refused({"finetune", "-o", file("a"), "--resume"}, 1, {"a/run: another process"});
     EXPECT_EQ(loom({"replay", file("a/run")}).status, 0);

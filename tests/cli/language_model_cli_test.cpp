@@ -71,7 +71,7 @@ TEST(LanguageModelCli, a_context_beyond_the_training_is_mentioned) {
 TEST(LanguageModelCli, S_05_logits_that_are_not_finite_are_an_error) {
   const test::TempFolder folder;
   const auto opened = SafetensorsModel::open(tiny());
-  ASSERT_TRUE(opened) << opened.error().message;
+  ASSERT_TRUE(opened) << opened.error().text();
   SafetensorsWriter writer;
   const std::vector<float> gains(48, 3e38f);
   for (const SafeTensor* t : opened->tensors())
@@ -156,7 +156,7 @@ TEST(LanguageModelCli, a_broken_template_or_tokenizer_blocks_only_what_needs_it)
   const test::TempFolder folder;
   ASSERT_TRUE(test::write_small_model(folder / "small.gguf"));
   const auto file = GgufFile::open(folder / "small.gguf");
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   const auto write = [&](const char* key, const char* value, const std::string& path) {
     GgufWriter writer;
     for (const GgufValue& v : file->metadata()) writer.copy(v);

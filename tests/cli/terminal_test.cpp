@@ -16,7 +16,7 @@ class OnTerminal : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new test::TempFolder;
     auto written = test::write_small_model(model());
-    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_TRUE(written) << written.error().text();
   }
   static void TearDownTestSuite() {
     delete folder_;

@@ -46,7 +46,7 @@ class Usage : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new test::TempFolder;
     auto written = test::write_small_model(small());
-    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_TRUE(written) << written.error().text();
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -263,7 +263,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   EXPECT_NE(told(loom(with(penalised, {"--repeat-last-n", "1"}))), told(loom(penalised)));
   // A base model continues text; what a template alone reads asks for one.
   const auto written = test::write_small_model(temp("base.gguf"), true);
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().text();
   EXPECT_EQ(loom({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}).status, 0);
   for (const char* name : {"--system", "--tools", "--template-var", "--date"})
     expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3, "no chat template");
@@ -390,7 +390,7 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
   expect_refused({"generate", small(), "--raw", "-p", ""}, 2, "no tokens");
   // With --json, stdout is one object.
   auto table = parse_json(loom({"verify", "--table", "--json"}).out);
-  ASSERT_TRUE(table) << table.error().message;
+  ASSERT_TRUE(table) << table.error().text();
   EXPECT_TRUE(find(*table, "table"));
 }
 

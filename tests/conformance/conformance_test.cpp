@@ -32,7 +32,7 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   const auto session = NetworkSession::create(network, {threads, std::nullopt, true}).value();
   const auto y = session->forward({all.data() + first * size, shape});
   if (!y) {
-    ADD_FAILURE() << y.error().message;
+    ADD_FAILURE() << y.error().text();
     return {};
   }
   Result1 out{copy_of(*y), {}, {}, y->shape};
@@ -40,7 +40,7 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(static_cast<int>((first * (dy.size() / count) + i) * 29 % 31) - 15) / 8.0f;
   const auto dx = session->backward({dy.data(), y->shape});
   if (!dx) {
-    ADD_FAILURE() << dx.error().message;
+    ADD_FAILURE() << dx.error().text();
     return out;
   }
   out.dx = copy_of(*dx);
@@ -75,7 +75,7 @@ void each_kind_and_type(F&& f) {
       const auto dtype = static_cast<DType>(t);
       SCOPED_TRACE(std::string(c.name) + (c.typed ? " " + std::string(name(dtype)) : ""));
       auto network = golden_network(c, dtype);
-      ASSERT_TRUE(network) << network.error().message;
+      ASSERT_TRUE(network) << network.error().text();
       f(c, *network, dtype);
       if (::testing::Test::HasFailure()) return;
     }
@@ -85,7 +85,7 @@ TEST(Conformance, every_kind_stands_among_the_golden_layers) {
   std::set<std::string> seen;
   for (const GoldenLayer& c : golden_layers()) {
     auto network = golden_network(c, DType::float32);
-    ASSERT_TRUE(network) << c.name << ": " << network.error().message;
+    ASSERT_TRUE(network) << c.name << ": " << network.error().text();
     visit_layers("", *network->cell(0).layer, [&](const std::string&, Layer& layer) { seen.insert(std::string(layer.kind())); });
   }
   for (const LayerKind* kind : layer_kinds()) EXPECT_TRUE(kind->name == "activation" || seen.contains(std::string(kind->name))) << kind->name;
@@ -146,7 +146,7 @@ TEST(Conformance, N_05_T_41_gradients_of_micro_batches_equal_those_of_the_batch)
       std::vector<std::size_t> extents = c.input;
       extents[0] = std::min<std::size_t>(16, c.input[0] - first);
       const auto y = session->forward({x.data() + first * x_size, Shape::create(extents).value()});
-      ASSERT_TRUE(y) << y.error().message;
+      ASSERT_TRUE(y) << y.error().text();
       std::vector<float> dy(y->shape.elements());
       for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(static_cast<int>((first * y_size + i) * 29 % 31) - 15) / 8.0f;
       ASSERT_TRUE(session->backward({dy.data(), y->shape}));
@@ -163,16 +163,16 @@ TEST(Conformance, F_04_F_03_saved_and_loaded_networks_compute_the_same_bits) {
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
     const Result1 expected = run(c, network, 1, 0, c.input[0]);
     const auto bytes = network_to_entity(network);
-    ASSERT_TRUE(bytes) << bytes.error().message;
+    ASSERT_TRUE(bytes) << bytes.error().text();
     auto loaded = network_from_entity(*bytes);
-    ASSERT_TRUE(loaded) << loaded.error().message;
+    ASSERT_TRUE(loaded) << loaded.error().text();
     ASSERT_TRUE(loaded->network.prepare(Shape::create(c.input).value()));
     EXPECT_EQ(run(c, loaded->network, 1, 0, c.input[0]), expected);
     EXPECT_EQ(network_to_entity(loaded->network).value(), *bytes);
     const auto text = network_to_checkpoint(network);
-    ASSERT_TRUE(text) << text.error().message;
+    ASSERT_TRUE(text) << text.error().text();
     auto parsed = network_from_json(*text);
-    ASSERT_TRUE(parsed) << parsed.error().message;
+    ASSERT_TRUE(parsed) << parsed.error().text();
     ASSERT_TRUE(parsed->network.prepare(Shape::create(c.input).value()));
     EXPECT_EQ(run(c, parsed->network, 1, 0, c.input[0]).y, expected.y);
   });

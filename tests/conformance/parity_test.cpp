@@ -17,10 +17,10 @@ constexpr double kFloatBound = 2e-5;  // of the largest value: parity_bound() of
 void expect_parity(const GoldenLayer& c, DType dtype, std::span<const float> input) {
   SCOPED_TRACE(std::string(c.name) + " " + std::string(name(dtype)));
   const auto network = golden_network(c, dtype);
-  ASSERT_TRUE(network) << network.error().message;
+  ASSERT_TRUE(network) << network.error().text();
   const auto exact = run_golden_exact(c, *network, input), actual = run_golden(c, *network, input);
-  ASSERT_TRUE(exact) << exact.error().message;
-  ASSERT_TRUE(actual) << actual.error().message;
+  ASSERT_TRUE(exact) << exact.error().text();
+  ASSERT_TRUE(actual) << actual.error().text();
   const ParityResult result = compare_parity(actual->y, exact->y, kFloatBound);
   EXPECT_NE(result.parity, Parity::Beyond) << result.error;
 }

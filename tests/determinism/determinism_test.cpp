@@ -50,7 +50,7 @@ void expect_digests(GoldenOptions run) {
   for (const Model& m : models()) {
     run.activations = m.activations;
     const auto digest = golden_digest(m.model, run);
-    ASSERT_TRUE(digest) << m.name << ": " << digest.error().message;
+    ASSERT_TRUE(digest) << m.name << ": " << digest.error().text();
     EXPECT_EQ(*digest, m.digest) << m.name;
   }
 }
@@ -87,7 +87,7 @@ TEST(Determinism, every_layer_kind_and_type_on_every_instruction_set_and_number_
     for (const int threads : {1, 3}) {
       const test::ExpectDivided divided(threads);
       const auto table = layer_golden_table(isa, threads);
-      ASSERT_TRUE(table) << table.error().message;
+      ASSERT_TRUE(table) << table.error().text();
       EXPECT_GT(table->size(), 100 * 64u);
       EXPECT_TRUE(hashes().ends_with("\n" + *table)) << name(isa) << ", " << threads << " threads";
     }

@@ -117,6 +117,6 @@ int main(int argc, char** argv) {
   if (lines)
     std::printf("PASS  %zu lines\n", *lines);
   else
-    std::printf("FAIL  %s\n", lines.error().message.c_str());
+    std::printf("FAIL  %s\n", lines.error().text().c_str());
   return lines && *lines > 0 ? 0 : 1;
 }

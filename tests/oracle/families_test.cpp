@@ -29,9 +29,9 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
   const Json reference = test::read_json(folder + "/reference.json");
   ASSERT_TRUE(reference.is_object());
   auto model = load_language_model(folder);
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   auto session = Session::create(model->decoder, {.threads = 1});
-  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE(session) << session.error().text();
 
   const std::vector<std::int32_t> ids = ids_of(reference["ids"]);
   const std::vector<std::int32_t> rows = ids_of(reference["rows"]);
@@ -56,7 +56,7 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
       ++compared;
     }
   });
-  ASSERT_TRUE(fed) << fed.error().message;
+  ASSERT_TRUE(fed) << fed.error().text();
   EXPECT_EQ(compared, rows.size());
   RecordProperty("worst_error", fmt::format("{:.2e}", worst));
 
@@ -71,7 +71,7 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
       EXPECT_EQ(argmax(last), greedy[n]) << "greedy token " << n;
     }
     auto next = (*session)->feed(std::span(&greedy[n], 1));   // the reference's own token: one close call does not spoil the rest
-    ASSERT_TRUE(next) << next.error().message;
+    ASSERT_TRUE(next) << next.error().text();
     last.assign(next->begin(), next->end());
   }
   EXPECT_GE(clear, is_bitnet ? 16u : 24u);
@@ -89,7 +89,7 @@ TEST(Families, F_54_others_are_refused_by_name) {
     auto model = load_language_model(folder_of(folder));
     ASSERT_FALSE(model);
     EXPECT_EQ(model.error().code, Code::Unsupported);
-    const std::string& message = model.error().message;
+    const std::string& message = model.error().text();
     EXPECT_NE(message.find(folder_of(folder)), message.npos) << message;
     EXPECT_NE(message.find("\"" + std::string(family) + "\""), message.npos) << message;
     for (const char* supported : {"llama", "mistral", "qwen2", "qwen3", "bitnet"}) EXPECT_NE(message.find(supported), message.npos) << message;
@@ -114,7 +114,7 @@ TEST(Families, D_24_bitnet_tensors_that_do_not_fit_are_refused) {
       }
     EXPECT_TRUE(writer.write(folder + "/model.safetensors"));
     const auto model = load_language_model(folder);
-    EXPECT_TRUE(model || model.error().message.find(weight) != std::string::npos) << model.error().message;
+    EXPECT_TRUE(model || model.error().text().find(weight) != std::string::npos) << model.error().text();
     return model ? std::optional<Code>() : model.error().code;
   };
   EXPECT_EQ(refusal([](SafeTensor&) { return true; }), std::nullopt);

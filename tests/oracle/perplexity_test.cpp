@@ -20,13 +20,13 @@ TEST(Perplexity, smollm2_q4_1_is_within_half_a_percent) {
   const Json reference = test::read_json(test::source_path("tests/golden/perplexity.json"));
   ASSERT_TRUE(reference.is_object());
   const auto text = read_text_file(test::data_path(*as_string(reference["text"])));
-  ASSERT_TRUE(text) << text.error().message;
+  ASSERT_TRUE(text) << text.error().text();
   Sha256 hash;
   hash.update(std::as_bytes(std::span(*text)));
   ASSERT_EQ(to_hex(hash.finish()), *as_string(reference["text_sha256"]));
 
   auto model = load_language_model(test::data_path("llm/" + *as_string(reference["model"])));
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   std::vector<std::int32_t> ids;
   ASSERT_TRUE(model->tokenizer->encode(*text, {.add_special_tokens = false, .parse_special = false}, ids));
   EXPECT_EQ(static_cast<std::int64_t>(ids.size()), *as_int(reference["text_ids"]));
@@ -40,7 +40,7 @@ TEST(Perplexity, smollm2_q4_1_is_within_half_a_percent) {
   ASSERT_GE(expected.size(), kWindows);
   ASSERT_GE(ids.size(), windows * window);
   auto session = Session::create(model->decoder, {.context_tokens = window});
-  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE(session) << session.error().text();
   double sum = 0, expected_sum = 0;
   for (std::size_t w = 0; w < windows; ++w) {
     ASSERT_TRUE((*session)->rewind(0));

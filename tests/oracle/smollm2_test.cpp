@@ -54,7 +54,7 @@ void compare(Session& session, const LanguageModel& model, const Json& c, const 
   ids = ids_of(c["ids"]);
   ASSERT_TRUE(session.rewind(0));
   auto row = session.feed(ids);
-  ASSERT_TRUE(row) << row.error().message;
+  ASSERT_TRUE(row) << row.error().text();
   double worst = 0;
   const auto near = [&](const std::vector<std::int32_t>& at, const std::vector<double>& expected) {
     ASSERT_EQ(at.size(), expected.size());
@@ -80,7 +80,7 @@ void compare(Session& session, const LanguageModel& model, const Json& c, const 
       EXPECT_EQ(argmax(*row), greedy[n]) << "greedy token " << n;
     }
     row = session.feed(std::span(&greedy[n], 1));
-    ASSERT_TRUE(row) << row.error().message;
+    ASSERT_TRUE(row) << row.error().text();
   }
   EXPECT_GE(clear, kTokens - 4);
 }
@@ -97,11 +97,11 @@ TEST_P(Smollm2, F_55_logits_and_greedy_tokens_equal_the_reference) {
   ASSERT_NE(made.find(*as_string(weights["tensors_sha256"])), std::string::npos) << "the folder holds other weights than the reference's: " << made;
 
   auto model = load_language_model(folder.path());
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   ASSERT_TRUE(model->tokenizer);
   EXPECT_TRUE(model->chat_template);
   auto session = Session::create(model->decoder, {.context_tokens = 512});
-  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE(session) << session.error().text();
   const std::vector<std::int32_t> sample_ids = ids_of(reference["sample_ids"]);
   ASSERT_GE(weights["cases"].size(), 4u);
   for (const Json& c : weights["cases"]) {

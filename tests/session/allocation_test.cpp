@@ -69,7 +69,7 @@ TEST_P(Allocation, V_13_feed_takes_no_heap_memory_after_the_first_call) {
     if (c.name == std::get<0>(GetParam())) model = golden_model(c).value();
   ASSERT_TRUE(model);
   auto session = Session::create(model, {.threads = std::get<1>(GetParam()), .context_tokens = 256, .sequences = 3, .chunk_rows = 32});
-  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE(session) << session.error().text();
   std::vector<std::int32_t> ids(100);
   const RandomStream random{3, RandomDomain::Noise, 0, 1};
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(random.below(i, 300));
@@ -96,10 +96,10 @@ TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) 
       {"type":"lstm","input_height":6,"output_height":4,"stateful":true},{"type":"reshape","shape":[4]}]},
     {"z":0,"y":0,"x":0,"l":2,"type":"dense","input_height":4,"output_height":4,"is_remote_link":true,"target_l":2,"link_mode":"auto","link_merge":"add"},
     {"z":0,"y":0,"x":0,"l":3,"type":"swiglu","input_height":4,"output_height":5}]})"));
-  ASSERT_TRUE(spec) << spec.error().message;
+  ASSERT_TRUE(spec) << spec.error().text();
   Network network = std::move(const_cast<SpecResult&>(*spec).network);
   const auto prepared = network.prepare_steps(Shape::of({2, 6}));
-  ASSERT_TRUE(prepared) << prepared.error().message;
+  ASSERT_TRUE(prepared) << prepared.error().text();
   for (const int threads : {1, 2}) {
     const auto mesh = StepMesh::create(network, {.threads = threads, .history_capacity = 8, .backward = true}).value();
     StepState a = mesh->create_state().value(), b = mesh->create_state().value();
@@ -131,7 +131,7 @@ TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
       {"z":0,"y":0,"x":0,"l":1,"type":"sequential","residual":true,"sequential_layers":[
         {"type":"dense","input_height":8,"output_height":12,"bias":true,"activation":"tanh"},{"type":"dense","input_height":12,"output_height":8}]},
       {"z":0,"y":0,"x":0,"l":2,"type":"lstm","input_height":8,"output_height":4}]})"));
-  ASSERT_TRUE(spec) << spec.error().message;
+  ASSERT_TRUE(spec) << spec.error().text();
   for (const std::string mode : {"layerwise", "chain"})
     for (const std::size_t through : {0, 3})
       for (const int threads : {1, 2}) {
@@ -139,7 +139,7 @@ TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
         ASSERT_TRUE(network.initialise());
         const Shape shape = Shape::of({2, 3, 6}), out = Shape::of({2, 3, 4});
         const auto prepared = network.prepare_steps(shape);
-        ASSERT_TRUE(prepared) << prepared.error().message;
+        ASSERT_TRUE(prepared) << prepared.error().text();
         const auto mesh = StepMesh::create(network, {.threads = threads, .history_capacity = through, .keep_inputs = true}).value();
         TweenConfig config;
         config.mode = mode;

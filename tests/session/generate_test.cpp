@@ -9,12 +9,12 @@ namespace {
 
 TEST(Generate, X_21_no_end_before_min_tokens) {
   auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   const std::vector<std::int32_t> prompt = {72, 101, 108};
   const auto run = [&](const GenerationOptions& options) {
     auto session = Session::create(model->decoder, {.threads = 1});
     auto out = generate(**session, *model, prompt, options);
-    EXPECT_TRUE(out) << out.error().message;
+    EXPECT_TRUE(out) << out.error().text();
     return out ? std::move(*out) : Generation();
   };
   GenerationOptions options;
@@ -42,7 +42,7 @@ TEST(Generate, X_21_no_end_before_min_tokens) {
 // As in llama.cpp: what a model writes behind its end is the next turn of its training texts.
 TEST(Generate, X_21_ignore_eos_bans_the_end) {
   auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   const std::vector<std::int32_t> prompt = {72, 101, 108};
   const auto run = [&](const GenerationOptions& options) {
     auto session = Session::create(model->decoder, {.threads = 1});
@@ -65,7 +65,7 @@ TEST(Generate, X_21_ignore_eos_bans_the_end) {
 // A stop string that has only begun when the text ends is text.
 TEST(Generate, X_21_half_a_stop_string_is_text) {
   const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   const std::vector<std::int32_t> prompt = {72, 101, 108};
   const auto run = [&](const GenerationOptions& options) {
     auto session = Session::create(model->decoder, {.threads = 1});

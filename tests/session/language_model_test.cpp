@@ -57,8 +57,8 @@ TEST(LanguageModel, F_51_tensors_that_the_config_does_not_announce_are_refused) 
                         {"llama2_untied", layer + "mlp.ffn_sub_norm.weight", 80}, {"qwen2_biases", layer + "self_attn.o_proj.bias", 48}}) {
     const auto loaded = with_tensor(c.model, c.name, {c.size}, Floats(c.size, 0.5f));
     ASSERT_FALSE(loaded) << c.model << " " << c.name;
-    EXPECT_EQ(loaded.error().code, Code::Unsupported) << loaded.error().message;
-    EXPECT_NE(loaded.error().message.find(c.name), std::string::npos) << loaded.error().message;
+    EXPECT_EQ(loaded.error().code, Code::Unsupported) << loaded.error().text();
+    EXPECT_NE(loaded.error().text().find(c.name), std::string::npos) << loaded.error().text();
   }
 }
 
@@ -71,7 +71,7 @@ TEST(LanguageModel, F_51_a_tied_head_that_is_stored_too) {
   const auto other = with_tensor("llama_yarn", "lm_head.weight", shape, table);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Code::Unsupported);
-  EXPECT_NE(other.error().message.find("lm_head.weight differs from the embedding"), std::string::npos) << other.error().message;
+  EXPECT_NE(other.error().text().find("lm_head.weight differs from the embedding"), std::string::npos) << other.error().text();
   table.resize(shape[1]);
   EXPECT_FALSE(with_tensor("llama_yarn", "lm_head.weight", {1, shape[1]}, table));
 }
@@ -110,13 +110,13 @@ class SmallModel : public testing::Test {
 
 TEST_F(SmallModel, X_23_ends_of_a_turn_are_found_by_text) {
   const auto as_published = with([](GgufWriter&) {});
-  ASSERT_TRUE(as_published) << as_published.error().message;
+  ASSERT_TRUE(as_published) << as_published.error().text();
   EXPECT_EQ(as_published->stop_ids, (std::vector<std::int32_t>{0, 2}));   // <|endoftext|>, <|im_end|>
   const auto misnamed = with([](GgufWriter& w) { w.set("tokenizer.ggml.eos_token_id", std::uint32_t{0}); });
-  ASSERT_TRUE(misnamed) << misnamed.error().message;
+  ASSERT_TRUE(misnamed) << misnamed.error().text();
   EXPECT_EQ(misnamed->stop_ids, (std::vector<std::int32_t>{0, 2}));
   const auto other = with([](GgufWriter& w) { w.set("tokenizer.ggml.eos_token_id", std::uint32_t{17}); });
-  ASSERT_TRUE(other) << other.error().message;
+  ASSERT_TRUE(other) << other.error().text();
   EXPECT_EQ(other->stop_ids, (std::vector<std::int32_t>{0, 2, 17}));
 }
 
@@ -125,7 +125,7 @@ TEST(LanguageModel, X_23_an_answer_ends_where_it_should_though_the_file_names_an
   const test::TempFolder folder;
   {
     const auto file = GgufFile::open(test::smollm2());
-    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file) << file.error().text();
     GgufWriter writer;
     for (const GgufValue& value : file->metadata()) writer.copy(value);
     writer.set("tokenizer.ggml.eos_token_id", std::uint32_t{0});
@@ -133,25 +133,25 @@ TEST(LanguageModel, X_23_an_answer_ends_where_it_should_though_the_file_names_an
     ASSERT_TRUE(writer.write(folder / "misnamed.gguf"));
   }
   const auto model = load_language_model(folder / "misnamed.gguf");
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   const auto session = Session::create(model->decoder, {.context_tokens = 128});
   const ChatMessage message{"user", "What is the capital of France?"};
   std::vector<std::int32_t> prompt;
   ASSERT_TRUE(model->tokenizer->encode(*render_chat(*model, std::span(&message, 1)), {.add_special_tokens = false}, prompt));
   const auto answer = generate(**session, *model, prompt, tokens(40));
-  ASSERT_TRUE(answer) << answer.error().message;
+  ASSERT_TRUE(answer) << answer.error().text();
   EXPECT_EQ(answer->text, "The capital of France is Paris.");
   EXPECT_EQ(answer->stop_reason, "eos");
 }
 
 TEST_F(SmallModel, a_template_that_does_not_parse_blocks_only_what_needs_it) {
   const auto model = with([](GgufWriter& w) { w.set("tokenizer.chat_template", "{% if"); });
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   EXPECT_TRUE(model->need_tokenizer());
   const ChatMessage message{"user", "Hello"};
   for (const auto& error : {model->need_template().error(), render_chat(*model, std::span(&message, 1)).error()}) {
-    EXPECT_EQ(error.code, Code::TemplateError) << error.message;
-    EXPECT_EQ(error.message.rfind((folder_ / "changed.gguf") + ": chat template: ", 0), 0u) << error.message;
+    EXPECT_EQ(error.code, Code::TemplateError) << error.text();
+    EXPECT_EQ(error.text().rfind((folder_ / "changed.gguf") + ": chat template: ", 0), 0u) << error.text();
   }
   const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 16});
   const std::vector<std::int32_t> prompt = {28, 29};
@@ -160,14 +160,14 @@ TEST_F(SmallModel, a_template_that_does_not_parse_blocks_only_what_needs_it) {
 
 TEST_F(SmallModel, a_tokenizer_that_cannot_be_read_leaves_token_ids) {
   const auto model = with([](GgufWriter& w) { w.set("tokenizer.ggml.pre", "of another day"); });
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->need_tokenizer().error().code, Code::Unsupported);
-  EXPECT_NE(model->need_tokenizer().error().message.find("of another day"), std::string::npos);
+  EXPECT_NE(model->need_tokenizer().error().text().find("of another day"), std::string::npos);
   const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 16});
   const std::vector<std::int32_t> ids = {28, 29};
   EXPECT_TRUE((*session)->feed(ids));
   const auto plain = with([](GgufWriter& w) { w.set("tokenizer.ggml.model", ""); });
-  ASSERT_TRUE(plain) << plain.error().message;
+  ASSERT_TRUE(plain) << plain.error().text();
   EXPECT_EQ(plain->need_tokenizer().error().code, Code::NotFound);
 }
 
@@ -193,14 +193,14 @@ TEST_F(SmallModel, a_load_that_quantises_ends_when_it_is_cancelled) {
     options.decoder.dtype = t, options.decoder.cancel = &cancel;
     const auto cancelled = with([](GgufWriter&) {}, options);
     ASSERT_FALSE(cancelled);
-    EXPECT_EQ(cancelled.error().code, Code::Cancelled) << cancelled.error().message;
-    EXPECT_TRUE(cancelled.error().message.ends_with("loading was cancelled")) << cancelled.error().message;
+    EXPECT_EQ(cancelled.error().code, Code::Cancelled) << cancelled.error().text();
+    EXPECT_TRUE(cancelled.error().text().ends_with("loading was cancelled")) << cancelled.error().text();
   }
 }
 
 TEST_F(SmallModel, X_24_a_prompt_that_is_cancelled_leaves_the_session_as_it_was) {
   const auto model = with([](GgufWriter&) {});
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 64});
   const std::vector<std::int32_t> first = {28, 29}, second = {30, 31, 32};
   ASSERT_TRUE((*session)->feed(first));

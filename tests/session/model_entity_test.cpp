@@ -17,15 +17,15 @@ std::string logits_hash(const std::string& path, std::optional<DType> dtype = st
   ModelOptions options;
   options.threads = 2, options.decoder.dtype = dtype;
   const auto model = load_language_model(path, options);
-  if (!model) return model.error().message;
+  if (!model) return model.error().text();
   SessionOptions session_options;
   session_options.context_tokens = 64, session_options.threads = 1;
   auto session = Session::create(model->decoder, session_options);
-  if (!session) return session.error().message;
+  if (!session) return session.error().text();
   std::vector<std::int32_t> ids;
   for (std::int32_t i = 0; i < 20; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 5) % model->decoder->config.vocab_size));
   const auto logits = (*session)->feed(ids);
-  if (!logits) return logits.error().message;
+  if (!logits) return logits.error().text();
   Sha256 hash;
   hash.update_floats(*logits);
   return to_hex(hash.finish());
@@ -43,7 +43,7 @@ class ModelEntity : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new test::TempFolder;
     const auto written = test::write_small_model(small());
-    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_TRUE(written) << written.error().text();
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -70,7 +70,7 @@ TEST_F(ModelEntity, F_04_F_31_gguf_gives_the_same_logits_tokenizer_and_template)
   ASSERT_TRUE(a.tokenizer->encode(text, {}, x) && b.tokenizer->encode(text, {}, y));
   EXPECT_EQ(x, y);
   const auto alone = load_tokenizer(temp("a.entity"));
-  ASSERT_TRUE(alone) << alone.error().message;
+  ASSERT_TRUE(alone) << alone.error().text();
   ASSERT_TRUE((*alone)->encode(text, {}, y));
   EXPECT_EQ(x, y);
 }
@@ -81,7 +81,7 @@ TEST_F(ModelEntity, F_04_every_type_gives_the_logits_of_its_conversion_on_load) 
                         DType::ternary, DType::binary}) {
     const std::string path = temp("typed.entity");
     const auto written = convert(source, path, t);
-    ASSERT_TRUE(written) << name(t) << ": " << written.error().message;
+    ASSERT_TRUE(written) << name(t) << ": " << written.error().text();
     const std::string expected = logits_hash(source, t);
     EXPECT_EQ(expected.size(), 64u) << expected;
     EXPECT_EQ(logits_hash(path), expected) << name(t);
@@ -98,7 +98,7 @@ TEST_F(ModelEntity, F_04_hugging_face_folders_of_every_architecture) {
                             "qwen2_biases", "qwen3_head_norm"}) {
     const std::string folder = test::source_path(std::string("tests/golden/models/") + model), path = temp("hf.entity");
     const auto written = convert(folder, path);
-    ASSERT_TRUE(written) << model << ": " << written.error().message;
+    ASSERT_TRUE(written) << model << ": " << written.error().text();
     const std::string expected = logits_hash(folder);
     EXPECT_EQ(expected.size(), 64u) << expected;
     EXPECT_EQ(logits_hash(path), expected) << model;
@@ -125,8 +125,8 @@ TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
     test::write_all(temp("bad.entity"), bad);
     const auto model = load_language_model(temp("bad.entity"));
     ASSERT_FALSE(model) << i;
-    EXPECT_EQ(model.error().code, Code::CorruptData) << model.error().message;
-    EXPECT_NE(model.error().message.find("bad.entity"), std::string::npos) << model.error().message;
+    EXPECT_EQ(model.error().code, Code::CorruptData) << model.error().text();
+    EXPECT_NE(model.error().text().find("bad.entity"), std::string::npos) << model.error().text();
   }
 }
 
@@ -143,9 +143,9 @@ TEST_F(ModelEntity, F_01_damage_behind_right_hashes_is_an_error_or_another_model
       bad[static_cast<std::size_t>(s.offset + i)] ^= std::byte{1};
       reseal(bad);
       const auto file = EntityReader::parse(bad);
-      ASSERT_TRUE(file) << file.error().message;
+      ASSERT_TRUE(file) << file.error().text();
       const auto model = parse_model_entity(*file);
-      EXPECT_TRUE(model || !model.error().message.empty());
+      EXPECT_TRUE(model || !model.error().text().empty());
     }
   }
 }
@@ -155,7 +155,7 @@ TEST_F(ModelEntity, F_31_configs_come_back_field_by_field) {
     const ModelConfig config = read_model(test::source_path(std::string("tests/golden/models/") + model)).value().source.config;
     const Json json = config_to_entity(config);
     const auto back = config_from_entity(json);
-    ASSERT_TRUE(back) << back.error().message;
+    ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(config_to_entity(*back), json);
     for (const auto& [key, value] : json.items()) {
       if (key == "rope_attention_factor") continue;
@@ -163,7 +163,7 @@ TEST_F(ModelEntity, F_31_configs_come_back_field_by_field) {
       less.erase(key);
       const auto bad = config_from_entity(less);
       ASSERT_FALSE(bad) << key;
-      EXPECT_NE(bad.error().message.find(key), std::string::npos) << bad.error().message;
+      EXPECT_NE(bad.error().text().find(key), std::string::npos) << bad.error().text();
     }
     Json more = json;
     more["surprise"] = 1;
@@ -204,7 +204,7 @@ TEST_F(ModelEntity, N_12_a_conversion_that_is_cancelled_inside_a_tensor_leaves_n
       options.stop = [&] { return ++count == last; };
       const auto written = write_model_entity(temp("stopped.entity"), model, options);
       if (last == 0) {
-        ASSERT_TRUE(written) << written.error().message;
+        ASSERT_TRUE(written) << written.error().text();
         asked = count;
         std::remove(temp("stopped.entity").c_str());
         continue;
@@ -212,7 +212,7 @@ TEST_F(ModelEntity, N_12_a_conversion_that_is_cancelled_inside_a_tensor_leaves_n
       ASSERT_GT(asked, last);
       ASSERT_FALSE(written) << last;
       EXPECT_EQ(written.error().code, Code::Cancelled);
-      EXPECT_TRUE(written.error().message.ends_with("interrupted; nothing was written")) << written.error().message;
+      EXPECT_TRUE(written.error().text().ends_with("interrupted; nothing was written")) << written.error().text();
       EXPECT_EQ(count, last);
       EXPECT_EQ(test::leftovers(temp("")), std::vector<std::string>());
     }

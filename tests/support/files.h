@@ -39,12 +39,12 @@ inline std::span<const std::byte> bytes_of(std::string_view text) { return std::
 inline Json read_json(const std::string& path) {
   auto text = read_text_file(path);
   if (!text) {
-    ADD_FAILURE() << text.error().message;
+    ADD_FAILURE() << text.error().text();
     return nullptr;
   }
   auto json = parse_json(*text);
   if (!json) {
-    ADD_FAILURE() << path << ": " << json.error().message;
+    ADD_FAILURE() << path << ": " << json.error().text();
     return nullptr;
   }
   return std::move(*json);

@@ -14,7 +14,7 @@ namespace loom::test {
 // An empty network with a test failure when the spec is refused.
 inline Network read(const std::string& spec) {
   auto result = network_from_json(std::string_view(spec));
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
+  EXPECT_TRUE(result) << (result ? "" : result.error().text()) << "\n" << spec;
   return result ? std::move(result->network) : Network::create({}).value();
 }
 

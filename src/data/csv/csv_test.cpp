@@ -20,7 +20,7 @@ TEST(Csv, F_01_records_are_those_of_pythons_csv) {
 
 TEST(Csv, T_42_classes_get_ids_in_order_of_first_appearance) {
   const auto set = open_csv(golden_data("quoted.csv"));
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   const auto& expected = expected_data()["csv"];
   EXPECT_EQ((*set)->info().class_names, expected["classes"].get<std::vector<std::string>>());
   EXPECT_EQ((*set)->info().classes, 3u);
@@ -32,11 +32,11 @@ TEST(Csv, T_42_classes_get_ids_in_order_of_first_appearance) {
 
 TEST(Csv, F_01_delimiter_mark_blank_lines_and_columns) {
   const auto set = open_csv(golden_data("table.csv"), {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ(read_all(**set)->values, (std::vector<float>{3, -1, 7}));
   EXPECT_EQ(read_all(**set)->inputs, (std::vector<float>{1, 2, 0.5f, 4, 8, 9}));
   const auto named = parse("x,class,y\n1,b,2\n3,a,4\n", {.target_column = "class", .class_names = {"a", "b"}, .input = Shape::of({2, 1})});
-  ASSERT_TRUE(named) << named.error().message;
+  ASSERT_TRUE(named) << named.error().text();
   EXPECT_EQ(read_all(**named)->labels, (std::vector<std::int32_t>{1, 0}));
   EXPECT_EQ((*named)->info().input, Shape::of({2, 1}));
   const auto ids = parse("1,7\n2,0\n", {.header = false, .class_ids = true});
@@ -105,12 +105,12 @@ TEST(Csv, F_01_no_prefix_and_no_changed_byte_does_harm) {
 
 TEST(Csv, T_42_iris_and_mnist_read_whole) {
   const auto iris = open_csv(data_path("data/sklearn/iris.csv"), {.class_ids = true});
-  ASSERT_TRUE(iris) << iris.error().message;
+  ASSERT_TRUE(iris) << iris.error().text();
   EXPECT_EQ((*iris)->info().samples, 150u);
   EXPECT_EQ((*iris)->info().input, Shape::of({4}));
   EXPECT_EQ((*iris)->info().classes, 3u);
   const auto mnist = open_csv(data_path("data/mnist_5k.csv.gz"), {.header = false, .class_ids = true, .input = Shape::of({28, 28})});
-  ASSERT_TRUE(mnist) << mnist.error().message;
+  ASSERT_TRUE(mnist) << mnist.error().text();
   EXPECT_EQ((*mnist)->info().samples, 5000u);
   EXPECT_EQ((*mnist)->info().classes, 10u);
 }

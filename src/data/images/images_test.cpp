@@ -11,13 +11,13 @@ TEST(Images, F_01_folders_give_what_pillow_reads) {
   const std::vector<std::string> order = {"a/alpha.PNG", "a/grey.png", "a/rgb.png", "b/grey.jpeg", "b/palette.png", "b/smooth.jpg"};
   for (const std::size_t channels : {std::size_t{3}, std::size_t{1}}) {
     const auto set = open_image_folder(golden_data("folder"), {.channels = channels});
-    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_TRUE(set) << set.error().text();
     const DatasetInfo& about = (*set)->info();
     EXPECT_EQ(about.input, Shape::of({channels, 6, 5}));
     EXPECT_EQ(about.class_names, (std::vector<std::string>{"a", "b"}));
     ASSERT_EQ(about.samples, order.size());
     const auto read = read_all(**set);
-    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->labels, (std::vector<std::int32_t>{0, 0, 0, 1, 1, 1}));
     for (std::size_t s = 0; s < order.size(); ++s) {
       const auto expected = expected_data()["images"][order[s]][channels == 3 ? "rgb" : "grey"].get<std::vector<float>>();
@@ -31,7 +31,7 @@ TEST(Images, F_01_folders_give_what_pillow_reads) {
 
 TEST(Images, T_42_given_classes_decide_the_ids) {
   const auto set = open_image_folder(golden_data("folder"), {.class_names = {"b", "c", "a"}});
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ((*set)->info().classes, 3u);
   EXPECT_EQ(read_all(**set)->labels, (std::vector<std::int32_t>{2, 2, 2, 0, 0, 0}));
   expect_error(open_image_folder(golden_data("folder"), {.class_names = {"a"}}), Code::UnknownName, {"folder/b", "no class"});
@@ -51,7 +51,7 @@ TEST(Images, F_01_errors_name_the_file) {
   put("2.png", std::span(rgb).first(rgb.size() / 2));
   put("3.png", std::as_bytes(std::span("text")));
   const auto set = open_image_folder(root.string());
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_TRUE(read_samples(**set, {0}));
   expect_error(read_samples(**set, {1}), Code::CorruptData, {"2.png", "PNG"});
   expect_error(read_samples(**set, {2}), Code::Unsupported, {"3.png", "neither PNG nor JPEG"});
@@ -144,7 +144,7 @@ std::vector<std::byte> jpeg_of_scans(int refinements) {
 
 TEST(Images, F_01_a_jpeg_of_very_many_scans_is_refused) {
   const auto image = decode_image(jpeg_of_scans(0));
-  ASSERT_TRUE(image) << image.error().message;
+  ASSERT_TRUE(image) << image.error().text();
   EXPECT_EQ(image->pixels, std::vector<std::uint8_t>(64, 128));
   expect_error(decode_image(jpeg_of_scans(1)), Code::LimitExceeded, {"101 scans"});
 }

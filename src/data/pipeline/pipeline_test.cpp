@@ -178,7 +178,7 @@ std::vector<float> inputs_from(Batches& batches, std::uint32_t epoch, std::size_
 TEST(Batches, T_42_are_the_samples_in_order) {
   const auto set = numbered(10);
   auto batches = Batches::create(*set, {1, 3, 5, 7, 9}, {.batch_size = 2});
-  ASSERT_TRUE(batches) << batches.error().message;
+  ASSERT_TRUE(batches) << batches.error().text();
   EXPECT_EQ(batches->batches(), 3u);
   std::vector<std::size_t> sizes;
   for (Batch batch; batches->next(batch).value();) sizes.push_back(batch.size);
@@ -203,7 +203,7 @@ TEST(Batches, T_60_a_run_resumes_from_any_sample_with_the_same_bits) {
   config.augment = {.flip_horizontal = true, .shift = 1, .crop_height = 2, .padding = 1, .noise = 0.1f};
   const auto fit = fit_mean_std(*set, all_of(23), NormaliseBy::first_axis);
   auto one = Batches::create(*set, all_of(23), config, *fit);
-  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_TRUE(one) << one.error().text();
   const std::size_t size = one->input_shape().elements();
   EXPECT_EQ(size, 2 * 2 * 4u);
   const auto whole = inputs_from(*one, 2, 0);

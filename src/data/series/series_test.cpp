@@ -7,7 +7,7 @@ namespace {
 
 TEST(Series, windows_and_the_row_behind_each) {
   const auto data = parse_series("year,spots,wind\n1,10,100\n2,20,200\n3,30,300\n4,40,400\n", "t.csv", {}, {.columns = {"wind", "spots"}, .length = 2});
-  ASSERT_TRUE(data) << data.error().message;
+  ASSERT_TRUE(data) << data.error().text();
   EXPECT_EQ((*data)->info().samples, 2u);
   EXPECT_EQ((*data)->info().input, Shape::of({2, 2}));
   EXPECT_EQ((*data)->info().target, Shape::of({2}));
@@ -30,7 +30,7 @@ TEST(Series, windows_and_the_row_behind_each) {
 TEST(Series, errors_name_line_and_column) {
   const auto message = [](std::string_view text, const SeriesOptions& options) {
     const auto data = parse_series(text, "t.csv", {}, options);
-    return data ? std::string("no error") : data.error().message;
+    return data ? std::string("no error") : data.error().text();
   };
   EXPECT_EQ(message("a,b\n1,2\n3,x\n", {.length = 1}), "t.csv: line 3, column 2 (b): \"x\", expected a number");
   EXPECT_EQ(message("a,b\n1,2\n3\n", {.length = 1}), "t.csv: line 3: 1 fields, expected 2");

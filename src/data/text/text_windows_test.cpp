@@ -8,7 +8,7 @@ namespace {
 TEST(TextWindows, T_42_bytes_and_the_bytes_that_follow) {
   const std::string path = write_test_file("bytes.txt", "abcdefgh");
   const auto set = open_text(path, {.length = 3});
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ((*set)->info().samples, 2u);
   EXPECT_EQ((*set)->info().classes, 256u);
   const auto read = read_all(**set);
@@ -23,7 +23,7 @@ TEST(TextWindows, T_42_bytes_and_the_bytes_that_follow) {
 TEST(TextWindows, T_42_characters_get_ids_by_code_point) {
   const std::string path = write_test_file("characters.txt", "b\u00e9a\U0001f600b\n");
   const auto set = open_text(path, {.unit = TextUnit::characters, .length = 5});
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ((*set)->info().class_names, (std::vector<std::string>{"\n", "a", "b", "\u00e9", "\U0001f600"}));
   const auto read = read_all(**set);
   EXPECT_EQ(read->inputs, (std::vector<float>{2, 3, 1, 4, 2}));
@@ -41,7 +41,7 @@ TEST(TextWindows, T_42_characters_get_ids_by_code_point) {
 
 TEST(TextWindows, T_42_a_book_reads_whole) {
   const auto set = open_text(data_path("text/botchan.txt"), {.unit = TextUnit::characters, .length = 128});
-  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set) << set.error().text();
   EXPECT_GT((*set)->info().samples, 2000u);
   EXPECT_LT((*set)->info().classes, 200u);
   EXPECT_TRUE(read_all(**set));

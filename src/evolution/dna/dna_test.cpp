@@ -12,7 +12,7 @@ using namespace evolution_test;
 
 Dna dna(const Network& n) {
   auto d = extract_dna(n);
-  EXPECT_TRUE(d) << (d ? "" : d.error().message);
+  EXPECT_TRUE(d) << (d ? "" : d.error().text());
   return d ? *d : Dna{};
 }
 

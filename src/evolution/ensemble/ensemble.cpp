@@ -101,7 +101,7 @@ Result<EnsembleReport> best_ensemble(const Islands& islands, const Task& task, R
       const Network* const one[] = {&m.network};
       const auto joined = mask ? ensemble_network(one) : tl::make_unexpected(mask.error());
       if (!joined) {
-        if (why.empty()) why = fmt::format("; {}: {}", m.id.text(), joined.error().message);
+        if (why.empty()) why = fmt::format("; {}: {}", m.id.text(), joined.error().text());
         continue;
       }
       models.push_back({m.id.text(), std::move(*mask)});

@@ -48,7 +48,7 @@ TEST(Ensemble, E_31_the_combined_network_is_built_and_runs) {
   const auto ya = outputs(a, input, x), yb = outputs(b, input, x);
   const Network* const both[] = {&a, &b};
   auto joined = ensemble_network(both);
-  ASSERT_TRUE(joined) << joined.error().message;
+  ASSERT_TRUE(joined) << joined.error().text();
   const auto y = outputs(*joined, input, x);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(y[i], (ya[i] + yb[i]) * 0.5f);
   Network linked = read(row_of({dense(2, 2), R"({"is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0})"}));
@@ -65,7 +65,7 @@ TEST(Ensemble, E_31_of_a_population_beside_its_best_member) {
   const Network base = read(row_of({dense(2, 8, R"("activation":"tanh","bias":true)"), dense(8, 1, R"("bias":true)")}));
   Islands islands = Islands::create(5, config, base, task->input(), workers).value();
   const auto report = best_ensemble(islands, *task, workers.runner(0));
-  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->members.size(), 2u);
   // Every pair of members by hand: the largest coverage, then the least overlap, then the first; judged as the mean of both outputs.
   const auto share = [](const std::vector<bool>& mask) { return static_cast<double>(std::ranges::count(mask, true)) / static_cast<double>(mask.size()); };

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config_visitor.h"
 #include "layers/activation_fields.h"
 #include "network/network.h"
 
@@ -42,18 +43,17 @@ struct MutationConfig {
   std::size_t max_adapter_weights = std::size_t{1} << 20;  // of a Dense that repairs a shape
   std::uint64_t seed = 0;
 
-  // The one list of keys: JSON and the reference page visit it.
   template <class Self, class Visit>
   static void rates(Self& self, Visit&& visit) {
-    visit("weight_perturb_rate", self.weight_perturb_rate);
-    visit("activation_rate", self.activation_rate);
-    visit("node_rate", self.node_rate);
-    visit("layer_toggle_rate", self.layer_toggle_rate);
-    visit("connection_add_rate", self.connection_add_rate);
-    visit("connection_drop_rate", self.connection_drop_rate);
-    visit("dtype_rate", self.dtype_rate);
-    visit("cell_grow_rate", self.cell_grow_rate);
-    visit("layer_prune_rate", self.layer_prune_rate);
+    visit(Key{"weight_perturb_rate", "Chance of a layer: every weight moves by a uniform draw"}, self.weight_perturb_rate);
+    visit(Key{"activation_rate", "Of a layer with an activation: another one"}, self.activation_rate);
+    visit(Key{"node_rate", "Of a layer: another kind"}, self.node_rate);
+    visit(Key{"layer_toggle_rate", "Of a layer: off or on, where shapes still fit"}, self.layer_toggle_rate);
+    visit(Key{"connection_add_rate", "Of a network: a path through another cell"}, self.connection_add_rate);
+    visit(Key{"connection_drop_rate", "Of a network: one path less"}, self.connection_drop_rate);
+    visit(Key{"dtype_rate", "Of a layer with weights: one step in `dtypes`"}, self.dtype_rate);
+    visit(Key{"cell_grow_rate", "Of an empty cell: a layer that changes nothing yet"}, self.cell_grow_rate);
+    visit(Key{"layer_prune_rate", "Of a layer: removed, where shapes still fit"}, self.layer_prune_rate);
   }
 };
 

@@ -26,7 +26,7 @@ std::vector<std::byte> bytes(const Network& n) { return network_to_entity(n, {tr
 MutationReport changed(Network& n, const Shape& input, const MutationConfig& c, MutationKey key = {}) {
   MutationReport report;
   const auto done = mutate(n, input, c, key, &report);
-  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done) << done.error().text();
   return report;
 }
 
@@ -165,7 +165,7 @@ TEST(Mutation, E_22_every_kind_fits_every_place) {
   for (const std::string& kind : c.layer_types)
     for (const auto& [in, out] : places) {
       auto layer = repaired_layer(kind, in, out, {}, c, 5, Activation::Tanh);
-      ASSERT_TRUE(layer) << kind << " " << in.text() << " " << out.text() << ": " << layer.error().message;
+      ASSERT_TRUE(layer) << kind << " " << in.text() << " " << out.text() << ": " << layer.error().text();
       Network n = Network::create({}).value();
       ASSERT_TRUE(n.place({}, std::move(*layer)));
       ASSERT_TRUE(n.prepare(in));
@@ -173,7 +173,7 @@ TEST(Mutation, E_22_every_kind_fits_every_place) {
       runner->use(n);
       const std::vector<float> x(in.elements(), 0.25f);
       const auto y = runner->forward({x.data(), in});
-      ASSERT_TRUE(y) << kind << ": " << y.error().message;
+      ASSERT_TRUE(y) << kind << ": " << y.error().text();
       for (std::size_t i = 0; i < out.elements(); ++i) ASSERT_TRUE(std::isfinite(y->as<float>()[i])) << kind;
     }
 }
@@ -362,10 +362,10 @@ TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
     for (std::uint32_t generation = 0; generation < 12 && left > 0; ++generation, --left) {
       c.seed = line;
       const auto done = mutate(n, input, c, {generation, line}, &total);
-      ASSERT_TRUE(done) << line << " " << generation << ": " << done.error().message << "\n" << text(n);
+      ASSERT_TRUE(done) << line << " " << generation << ": " << done.error().text() << "\n" << text(n);
       runner->use(n);
       const auto y = runner->forward({x.data(), input});
-      ASSERT_TRUE(y) << line << " " << generation << ": " << y.error().message << "\n" << text(n);
+      ASSERT_TRUE(y) << line << " " << generation << ": " << y.error().text() << "\n" << text(n);
     }
   }
   for (std::size_t m = 0; m < kNumMutations; ++m) EXPECT_GT(total.made[m], 0u) << name(static_cast<Mutation>(m));

@@ -59,13 +59,14 @@ Result<Json> Islands::state() const {
 }
 
 Result<Islands> Islands::restore(const Json& state, std::uint64_t seed, const IslandsConfig& config, const Shape& input) {
-  if (!state.is_array() || state.size() != config.count || config.count < 1) return fail(Code::CorruptData, "state: {} islands expected", config.count);
+  if (!state.is_array() || state.size() != config.count || config.count < 1) return fail(Code::CorruptData, "state: expected a list of {} islands", config.count);
   Islands out;
   out.config_ = config;
   for (std::size_t i = 0; i < config.count; ++i) {
-    LOOM_TRY(Population p, Population::restore(state[i], seed_of(seed, i), config.population, input, static_cast<std::uint32_t>(i)));
-    if (i > 0 && p.generation() != out.generation()) return fail(Code::CorruptData, "state: islands of different generations");
-    out.populations_.push_back(std::move(p));
+    auto p = Population::restore(state[i], seed_of(seed, i), config.population, input, static_cast<std::uint32_t>(i));
+    if (!p) return at("state", std::move(p.error().under({std::to_string(i)})));
+    if (i > 0 && p->generation() != out.generation()) return fail(Code::CorruptData, "state: islands of different generations");
+    out.populations_.push_back(std::move(*p));
   }
   return out;
 }

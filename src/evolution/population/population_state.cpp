@@ -40,11 +40,11 @@ Result<Json> as_json(const Member& m) {
   return out;
 }
 
-tl::unexpected<Error> bad(std::string_view what) { return fail(Code::CorruptData, "state: {} expected", what); }
+tl::unexpected<Error> bad(std::string_view what) { return fail(Code::CorruptData, "expected {}", what); }
 
 Result<const Json*> member_of(const Json& object, const char* key) {
   const Json* value = find(object, key);
-  if (value == nullptr) return fail(Code::CorruptData, "state: \"{}\" is missing", key);
+  if (value == nullptr) return fail_at({key}, Code::CorruptData, "is missing");
   return value;
 }
 
@@ -76,20 +76,19 @@ struct Lengths {
   std::optional<std::size_t> behaviour = {};
 };
 
-Result<void> check_length(const std::string& place, std::size_t given, std::size_t expected) {
-  if (given != expected) return fail(Code::CorruptData, "state: {}: {} numbers, {} expected", place, given, expected);
+Result<void> check_length(const Steps& place, std::size_t given, std::size_t expected) {
+  if (given != expected) return fail_at(place, Code::CorruptData, "expected {} numbers, got {}", expected, given);
   return {};
 }
 
-Result<std::vector<double>> behaviour_of(const Json& json, const std::string& place, Lengths& lengths) {
+Result<std::vector<double>> behaviour_of(const Json& json, const Steps& place, Lengths& lengths) {
   LOOM_TRY(auto behaviour, numbers(json, "a behaviour"));
   if (!lengths.behaviour) lengths.behaviour = behaviour.size();
   LOOM_TRY_VOID(check_length(place, behaviour.size(), *lengths.behaviour));
   return behaviour;
 }
 
-// `place` is its own in the state: "members[3]".
-Result<Member> member_from(const Json& json, const std::string& place, const Shape& input, Lengths& lengths) {
+Result<Member> member_from(const Json& json, const Shape& input, Lengths& lengths) {
   LOOM_TRY(const Json* text, member_of(json, "network"));
   const std::string* base64 = as_string(*text);
   if (base64 == nullptr) return bad("a network in Base64");
@@ -110,10 +109,10 @@ Result<Member> member_from(const Json& json, const std::string& place, const Sha
   if (const Json* objectives = find(json, "objectives")) {
     m.fitness.emplace();
     LOOM_TRY(m.fitness->objectives, numbers(*objectives, "a list of objectives"));
-    LOOM_TRY_VOID(check_length(place + ".objectives", m.fitness->objectives.size(), lengths.objectives));
+    LOOM_TRY_VOID(check_length({"objectives"}, m.fitness->objectives.size(), lengths.objectives));
     m.fitness->drop_infinities();
     LOOM_TRY(const Json* behaviour, member_of(json, "behaviour"));
-    LOOM_TRY(m.fitness->behaviour, behaviour_of(*behaviour, place + ".behaviour", lengths));
+    LOOM_TRY(m.fitness->behaviour, behaviour_of(*behaviour, {"behaviour"}, lengths));
   }
   m.structure = spec_digest(m.network);
   return m;
@@ -155,18 +154,21 @@ Result<Population> Population::restore(const Json& state, std::uint64_t seed, co
   if (!members->is_array() || members->size() != config.size) return bad(fmt::format("{} members", config.size));
   Lengths lengths{config.objectives};
   for (std::size_t i = 0; i < members->size(); ++i) {
-    LOOM_TRY(Member m, member_from((*members)[i], fmt::format("members[{}]", i), input, lengths));
-    p.members_.push_back(std::move(m));
+    auto m = member_from((*members)[i], input, lengths);
+    if (!m) return under({"members", std::to_string(i)}, std::move(m).error());
+    p.members_.push_back(std::move(*m));
   }
   if (const Json* best = find(state, "best")) {
-    LOOM_TRY(p.best_, member_from(*best, "best", input, lengths));
+    auto m = member_from(*best, input, lengths);
+    if (!m) return under({"best"}, std::move(m).error());
+    p.best_ = std::move(*m);
     if (!p.best_->fitness || p.best_->fitness->objectives.empty()) return bad("a score of the best member");
     if (std::isnan(p.best_->fitness->score())) p.best_.reset();
   }
   LOOM_TRY(const Json* archive, member_of(state, "archive"));
   if (!archive->is_array()) return bad("an archive");
   for (std::size_t i = 0; i < archive->size(); ++i) {
-    LOOM_TRY(auto values, behaviour_of((*archive)[i], fmt::format("archive[{}]", i), lengths));
+    LOOM_TRY(auto values, behaviour_of((*archive)[i], {"archive", std::to_string(i)}, lengths));
     p.archive_.push_back(std::move(values));
   }
   LOOM_TRY(const Json* species, member_of(state, "species"));

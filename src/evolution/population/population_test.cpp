@@ -32,13 +32,13 @@ PopulationConfig weights_only(std::size_t size) {
 
 Network base_of(const EvolutionConfig& config) {
   auto spec = network_from_json(config.network);
-  EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+  EXPECT_TRUE(spec) << (spec ? "" : spec.error().text());
   return std::move(spec->network);
 }
 
 Population made(const PopulationConfig& c, Workers& workers, const Task& task, std::uint64_t seed = 1, const std::string& base = kXorBase) {
   auto p = Population::create(seed, c, read(base), task.input(), workers);
-  EXPECT_TRUE(p) << (p ? "" : p.error().message);
+  EXPECT_TRUE(p) << (p ? "" : p.error().text());
   return std::move(*p);
 }
 
@@ -174,11 +174,11 @@ std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const Evolu
   const auto task = built_in_task(config.task).value();
   Network base = base_of(config);
   auto islands = Islands::create(config.seed, config.islands, base, task->input(), workers);
-  EXPECT_TRUE(islands) << (islands ? "" : islands.error().message);
+  EXPECT_TRUE(islands) << (islands ? "" : islands.error().text());
   std::vector<std::string> out;
   for (std::size_t g = 0; g < generations; ++g) {
     const auto r = islands->evolve(fitness_of(*task, config.objectives).value(), workers);
-    EXPECT_TRUE(r) << (r ? "" : r.error().message);
+    EXPECT_TRUE(r) << (r ? "" : r.error().text());
     out.push_back(to_hex(r->hash));
   }
   return out;
@@ -193,7 +193,7 @@ EvolutionConfig everything_on(const std::string& task) {
   const std::size_t in = task == "cart_pole" ? 4 : 2;
   json["network"] = parse_json(row_of({dense(in, 4, R"("activation":"tanh","bias":true)"), "", dense(4, 1, R"("bias":true)")}, R"("seed":1,)")).value();
   auto config = evolution_config_from(json);
-  EXPECT_TRUE(config) << (config ? "" : config.error().message);
+  EXPECT_TRUE(config) << (config ? "" : config.error().text());
   return *config;
 }
 
@@ -220,7 +220,7 @@ TEST(Population, E_30_a_run_that_goes_on_gives_the_bits_of_one_that_never_stoppe
   for (int g = 0; g < 3; ++g) ASSERT_TRUE(first.evolve(fitness, workers));
   const std::string saved = dump_json(first.state().value());
   auto again = Islands::restore(parse_json(saved).value(), config.seed, config.islands, task->input());
-  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->generation(), 3u);
   EXPECT_EQ(dump_json(again->state().value()), saved);
   for (std::size_t g = 3; g < 7; ++g) EXPECT_EQ(to_hex(again->evolve(fitness, workers)->hash), whole[g]) << g;
@@ -261,18 +261,18 @@ TEST(Population, E_26_states_of_another_fitness_are_errors) {
     const auto restored = Islands::restore(damaged, config.seed, config.islands, task->input());
     ASSERT_FALSE(restored) << pointer;
     EXPECT_EQ(restored.error().code, Code::CorruptData);
-    EXPECT_EQ(restored.error().message, message);
+    EXPECT_EQ(restored.error().text(), message);
   };
   for (const Json& objectives : {Json::array(), Json{1.0}, Json{1.0, 2.0}, Json{1.0, 2.0, 3.0, 4.0}}) {
-    const auto told = [&](const char* place) { return fmt::format("state: {}.objectives: {} numbers, 3 expected", place, objectives.size()); };
-    refused("/0/members/0/objectives", objectives, told("members[0]").c_str());
-    refused("/1/members/1/objectives", objectives, told("members[1]").c_str());
-    refused("/0/best/objectives", objectives, told("best").c_str());
+    const auto told = [&](const char* place) { return fmt::format("state: {}/objectives: expected 3 numbers, got {}", place, objectives.size()); };
+    refused("/0/members/0/objectives", objectives, told("/0/members/0").c_str());
+    refused("/1/members/1/objectives", objectives, told("/1/members/1").c_str());
+    refused("/0/best/objectives", objectives, told("/0/best").c_str());
   }
-  refused("/0/members/1/behaviour", {1.0}, "state: members[1].behaviour: 1 numbers, 4 expected");
-  refused("/0/best/behaviour", {1.0}, "state: best.behaviour: 1 numbers, 4 expected");
-  refused("/0/archive/1", {1.0}, "state: archive[1]: 1 numbers, 4 expected");
-  refused("/0/species/0/improved", 9, "state: a species' record expected");
+  refused("/0/members/1/behaviour", {1.0}, "state: /0/members/1/behaviour: expected 4 numbers, got 1");
+  refused("/0/best/behaviour", {1.0}, "state: /0/best/behaviour: expected 4 numbers, got 1");
+  refused("/0/archive/1", {1.0}, "state: /0/archive/1: expected 4 numbers, got 1");
+  refused("/0/species/0/improved", 9, "state: /0: expected a species' record");
 }
 
 TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
@@ -281,7 +281,7 @@ TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
   Population p = made(weights_only(4), workers, *task);
   const auto r = p.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{1, 2}, {}}; }, workers);
   ASSERT_FALSE(r);
-  EXPECT_EQ(r.error().message, "member 0.0.0: a fitness of 2 objectives, 1 expected");
+  EXPECT_EQ(r.error().text(), "member 0.0.0: a fitness of 2 objectives, 1 expected");
 }
 
 // Where the first place is the last one too, nobody is lost.
@@ -324,10 +324,10 @@ TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
       const std::string what = fmt::format("{} way {}", fmt::join(scores, " "), way);
       for (int g = 0; g < 3; ++g) {
         const auto r = islands.evolve(fitness, workers);
-        ASSERT_TRUE(r) << what << r.error().message;
+        ASSERT_TRUE(r) << what << r.error().text();
         const std::string saved = dump_json(islands.state().value());
         const auto again = Islands::restore(parse_json(saved).value(), 1, config, task->input());
-        ASSERT_TRUE(again) << what << again.error().message;
+        ASSERT_TRUE(again) << what << again.error().text();
         EXPECT_EQ(dump_json(again->state().value()), saved) << what;
         bool any = false;
         for (const GenerationReport& one : r->islands)
@@ -361,11 +361,11 @@ TEST(Population, E_30_infinite_scores_of_a_state_count_like_nan) {
     state["members"][0]["objectives"] = state["best"]["objectives"] = Json{infinite};
     state["species"][0]["best"] = infinite;
     auto again = Population::restore(state, 1, c, task->input(), 0);
-    ASSERT_TRUE(again) << again.error().message;
+    ASSERT_TRUE(again) << again.error().text();
     EXPECT_TRUE(std::isnan(again->fitness_of(0)->score()));
     EXPECT_EQ(again->best_member(), nullptr);
     const auto r = again->evolve(fitness, workers);
-    ASSERT_TRUE(r) << r.error().message;
+    ASSERT_TRUE(r) << r.error().text();
     EXPECT_TRUE(std::isfinite(again->best_score()));
     EXPECT_NE(again->best_member(), nullptr);
   }
@@ -381,7 +381,7 @@ TEST(Population, species_keep_champions_of_different_shapes) {
   std::size_t most = 0;
   for (int g = 0; g < 6; ++g) {
     const auto r = p.evolve(fitness, workers);
-    ASSERT_TRUE(r) << r.error().message;
+    ASSERT_TRUE(r) << r.error().text();
     most = std::max(most, r->species);
     EXPECT_EQ(p.members().size(), 24u);
   }
@@ -414,7 +414,7 @@ EvolutionConfig example(const char* name) {
   const auto text = read_text_file(test::source_path("examples/evolve/") + name);
   EXPECT_TRUE(text) << name;
   auto config = evolution_config_from(parse_json(*text).value());
-  EXPECT_TRUE(config) << (config ? "" : config.error().message);
+  EXPECT_TRUE(config) << (config ? "" : config.error().text());
   return *config;
 }
 

@@ -25,7 +25,7 @@ Network ready(const std::string& spec, const Shape& input) {
     EXPECT_TRUE(w.set(std::span<const float>(noise(random_site(path), w.elements()))));
   });
   const auto prepared = network.prepare(input);
-  EXPECT_TRUE(prepared) << spec << (prepared ? "" : prepared.error().message);
+  EXPECT_TRUE(prepared) << spec << (prepared ? "" : prepared.error().text());
   return network;
 }
 
@@ -35,11 +35,11 @@ void expect_same(Runner& runner, const Network& network, Isa isa, const Shape& s
   const auto session = NetworkSession::create(network, {1, isa, false});
   ASSERT_TRUE(session);
   const auto wanted = (*session)->forward({x.data(), shape});
-  ASSERT_TRUE(wanted) << what << wanted.error().message;
+  ASSERT_TRUE(wanted) << what << wanted.error().text();
   runner.use(network);
   for (int again = 0; again < 2; ++again) {
     const auto y = runner.forward({x.data(), shape});
-    ASSERT_TRUE(y) << what << y.error().message;
+    ASSERT_TRUE(y) << what << y.error().text();
     ASSERT_EQ(y->shape.text(), wanted->shape.text()) << what;
     EXPECT_EQ(std::memcmp(y->data, wanted->data, 4 * y->shape.elements()), 0) << what << " " << name(isa);
   }
@@ -101,7 +101,7 @@ TEST(Runner, E_30_errors_are_those_of_the_network) {
   const auto wrong = runner->forward({x.data(), Shape::of({3, 5})});
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, Code::ShapeMismatch);
-  EXPECT_EQ(wrong.error().message, network.output_shape(Shape::of({3, 5}), 0, 2).error().message);
+  EXPECT_EQ(wrong.error().text(), network.output_shape(Shape::of({3, 5}), 0, 2).error().text());
   EXPECT_TRUE(runner->forward({x.data(), Shape::of({3, 4})}));
 }
 

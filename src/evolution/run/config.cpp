@@ -1,221 +1,183 @@
 #include "evolution/run/config.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
 
+#include "core/config_reader.h"
+#include "core/config_writer.h"
+#include "core/json.h"
 #include "core/nearest.h"
 
 namespace loom {
 namespace {
 
-// One object; every key is asked for once, what is left is an error.
-class Reader {
- public:
-  Reader(const Json& object, std::string pointer) : object_(object), pointer_(std::move(pointer)) {
-    if (!object.is_object()) complain(Code::InvalidConfig, "", "an object expected");
-  }
-  const Json* take(const char* key) {
-    asked_.insert(key);
-    return find(object_, key);
-  }
-  void number(const char* key, double& to, double low, double high) {
-    const Json* given = take(key);
-    if (given == nullptr) return;
-    const auto v = as_number(*given);
-    if (!v || !(*v >= low && *v <= high)) return complain(Code::InvalidConfig, key, fmt::format("a number from {} to {} expected", low, high));
-    to = *v;
-  }
-  void rate(const char* key, double& to) { number(key, to, 0, 1); }
-  void size(const char* key, std::size_t& to, std::size_t low, std::size_t high) {
-    const Json* given = take(key);
-    if (given == nullptr) return;
-    const auto v = as_int(*given);
-    if (!v || *v < 0 || static_cast<std::uint64_t>(*v) < low || static_cast<std::uint64_t>(*v) > high)
-      return complain(Code::InvalidConfig, key, fmt::format("an integer from {} to {} expected", low, high));
-    to = static_cast<std::size_t>(*v);
-  }
-  void seed(const char* key, std::uint64_t& to) {
-    const Json* given = take(key);
-    if (given == nullptr) return;
-    const auto v = as_int(*given);
-    if (!v || *v < 0) return complain(Code::InvalidConfig, key, "an integer that is not negative expected");
-    to = static_cast<std::uint64_t>(*v);
-  }
-  void flag(const char* key, bool& to) {
-    const Json* given = take(key);
-    if (given == nullptr) return;
-    const auto v = as_bool(*given);
-    if (!v) return complain(Code::InvalidConfig, key, "true or false expected");
-    to = *v;
-  }
-  void text(const char* key, std::string& to) {
-    const Json* given = take(key);
-    if (given == nullptr) return;
-    const std::string* v = as_string(*given);
-    if (v == nullptr) return complain(Code::InvalidConfig, key, "a text expected");
-    to = *v;
-  }
-  // Each text of a list goes to `add`, which may answer with an error.
-  template <class F>
-  void texts(const char* key, F&& add) {
-    const Json* given = take(key);
-    if (given == nullptr) return;
-    if (!given->is_array() || given->empty() || given->size() > 64) return complain(Code::InvalidConfig, key, "a list of 1 to 64 names expected");
-    for (const Json& item : *given) {
-      const std::string* v = as_string(item);
-      if (v == nullptr) return complain(Code::InvalidConfig, key, "a list of names expected");
-      if (Result<void> done = add(*v); !done) return complain(done.error().code, key, done.error().message);
-    }
-  }
-  void complain(Code code, std::string_view key, const std::string& message) {
-    if (!error_) error_ = Error{code, pointer_ + (key.empty() ? "" : "/") + std::string(key) + ": " + message};
-  }
-  Result<void> finish() {
-    if (object_.is_object())
-      for (const auto& [key, value] : object_.items())
-        if (!asked_.contains(key) && !error_) {
-          std::vector<std::string_view> known(asked_.begin(), asked_.end());
-          complain(Code::UnknownKey, "", fmt::format("unknown key \"{}\"; nearest: {}", key.substr(0, 40), nearest_names(key.substr(0, 40), known)));
-        }
-    if (error_) return tl::make_unexpected(*error_);
-    return {};
-  }
+constexpr std::array<std::string_view, 5> kTasks = {"xor", "spirals", "cart_pole", "csv", "idx"};
+constexpr std::array<std::string_view, 3> kScores = {"squared_error", "accuracy", "cross_entropy"};
+constexpr SizeRange kAnySeed{0, 0x7fffffffffffffff};
 
- private:
-  const Json& object_;
-  std::string pointer_;
-  std::set<std::string> asked_;
-  std::optional<Error> error_;
+// A task has the keys that change it, so that none is written in vain.
+void task_fields(ConfigVisitor& visit, TaskConfig& c) {
+  auto task = static_cast<std::size_t>(std::ranges::find(kTasks, c.name) - kTasks.begin());
+  visit.choice({"name", "xor, spirals, cart_pole, csv, idx"}, task, kTasks);
+  c.name = kTasks[task];
+  const auto is = [&](auto... names) { return visit.describes() || ((c.name == names) || ...); };
+  if (is("csv", "idx")) {
+    visit({"path", "csv, idx: the file, beside the configuration"}, c.path);
+    visit({"limit", "csv, idx: the first so many samples; 0: all"}, c.limit, {0, std::uint64_t{1} << 31});
+  }
+  if (is("csv")) {
+    visit({"target_column", "csv: by name; empty: the last"}, c.target_column);
+    visit({"header", "csv: the first line names the columns"}, c.header);
+    visit({"values", "csv: targets are numbers, not classes"}, c.values);
+  }
+  if (is("idx")) visit({"labels", "idx: the file of labels"}, c.labels);
+  if (is("csv", "idx", "spirals")) {
+    std::size_t score = 0;
+    visit.choice({"score", "csv, idx, spirals: squared_error, accuracy, cross_entropy; empty: accuracy, of values squared_error"}, score,
+                 {"", kScores[0], kScores[1], kScores[2]});
+    c.score = score == 0 ? "" : kScores[score - 1];
+  }
+  if (is("spirals")) visit({"points", "spirals: of each arm"}, c.points, {1, 65536});
+  if (is("cart_pole")) {
+    visit({"episodes", "cart_pole: starts that a network is judged by"}, c.episodes, {1, 4096});
+    visit({"steps", "cart_pole: of an episode at most"}, c.steps, {1, 1000000});
+    visit({"seed", "cart_pole: of the starts"}, c.seed, kAnySeed);
+  }
+  visit({"target", "The score that ends the run. Without it: the task's own"}, c.target, {-1e300, 1e300});
+}
+
+
+// Lists of names as they are given; mutation_of() looks them up.
+struct MutationNames {
+  std::vector<std::string> layer_types, activations, dtypes;
+
+  explicit MutationNames(const MutationConfig& c) : layer_types(c.layer_types) {
+    for (const Activation a : c.activations) activations.emplace_back(loom::name(a));
+    for (const DType t : c.dtypes) dtypes.emplace_back(loom::name(t));
+  }
 };
 
-Result<void> check_task_name(const std::string& name) {
-  constexpr std::array<std::string_view, 5> kNames = {"xor", "spirals", "cart_pole", "csv", "idx"};
-  if (std::ranges::find(kNames, name) != kNames.end()) return {};
-  return fail(Code::UnknownName, "task \"{}\" is unknown; known: {}", name.substr(0, 40), fmt::join(kNames, " "));
+void mutation_fields(ConfigVisitor& visit, MutationConfig& c, MutationNames& names) {
+  MutationConfig::rates(c, [&](Key key, double& rate) { visit(key, rate, {0, 1}); });
+  visit({"weight_perturb_scale", "Largest step of a weight"}, c.weight_perturb_scale, {0, 1e6});
+  visit({"layer_types", "Kinds that a layer may become"}, names.layer_types);
+  visit({"activations", "Activations that a layer may get"}, names.activations);
+  visit({"dtypes", "Numeric types, of which a mutation takes the next or the one before"}, names.dtypes);
+  visit({"d_model", "Width of embeddings, and what `filters` follows from; 0: the layer's input width, at most 16"}, c.d_model, {0, 65536});
+  visit({"num_heads", "Of an mha; fewer where they do not divide the width"}, c.num_heads, {1, 1024});
+  visit({"in_channels", "Channels that a sample without axes is cut into"}, c.in_channels, {1, 65536});
+  visit({"filters", "Of a convolution; 0: a quarter of `d_model`"}, c.filters, {0, 65536});
+  visit({"kernel_size", "Of a convolution"}, c.kernel_size, {1, 64});
+  visit({"vocab_size", "Of an embedding"}, c.vocab_size, {1, 1 << 20});
+  visit({"num_clusters", "Of a kmeans layer"}, c.num_clusters, {1, 65536});
+  visit({"max_layers", "Nothing is added beyond"}, c.max_layers, {1, 1 << 20});
+  visit({"max_operations", "Layers that run in one forward pass, each use through a link counted"}, c.max_operations, {1, 1 << 20});
+  visit({"max_adapter_weights", "Weights of a dense layer that repairs a shape"}, c.max_adapter_weights, {1, std::uint64_t{1} << 31});
 }
 
-Result<void> read_task(const Json& json, TaskConfig& to) {
-  if (const std::string* name = as_string(json)) {
-    to.name = *name;
-    return check_task_name(to.name);
-  }
-  Reader r(json, "/task");
-  r.text("name", to.name);
-  LOOM_TRY_VOID(check_task_name(to.name));
-  // A task reads the keys that change it, so that none is written in vain.
-  const bool is_csv = to.name == "csv", is_idx = to.name == "idx", is_spirals = to.name == "spirals";
-  if (is_csv || is_idx) r.text("path", to.path), r.size("limit", to.limit, 0, std::size_t{1} << 31);
-  if (is_csv) r.text("target_column", to.target_column), r.flag("header", to.header), r.flag("values", to.values);
-  if (is_idx) r.text("labels", to.labels);
-  if (is_csv || is_idx || is_spirals) r.text("score", to.score);
-  if (is_spirals) r.size("points", to.points, 1, 65536);
-  if (to.name == "cart_pole") r.size("episodes", to.episodes, 1, 4096), r.size("steps", to.steps, 1, 1000000), r.seed("seed", to.seed);
-  double target = 0;
-  if (r.take("target") != nullptr) {
-    r.number("target", target, -1e300, 1e300);
-    to.target = target;
-  }
-  return r.finish();
+// `known` answers each name of a list in turn, or says why it cannot.
+Result<void> look_up(const char* key, const std::vector<std::string>& names, const std::function<Result<void>(const std::string&)>& known) {
+  if (names.empty() || names.size() > 64) return fail_at({"mutation", key}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (auto done = known(names[i]); !done) return under({"mutation", key, std::to_string(i)}, std::move(done).error());
+  return {};
 }
 
-Result<void> read_mutation(const Json& json, MutationConfig& to) {
-  Reader r(json, "/mutation");
-  MutationConfig::rates(to, [&](const char* key, double& value) { r.rate(key, value); });
-  r.number("weight_perturb_scale", to.weight_perturb_scale, 0, 1e6);
-  if (find(json, "layer_types") != nullptr) to.layer_types.clear();
-  r.texts("layer_types", [&](const std::string& name) -> Result<void> {
-    static const MutationConfig standard;
-    if (std::ranges::find(standard.layer_types, name) == standard.layer_types.end()) {
-      const std::vector<std::string_view> known(standard.layer_types.begin(), standard.layer_types.end());
-      return fail(Code::UnknownName, "kind \"{}\" is unknown; nearest: {}", name.substr(0, 40), nearest_names(name.substr(0, 40), known));
-    }
-    to.layer_types.push_back(name);
+Result<void> mutation_of(const MutationNames& names, MutationConfig& to) {
+  const MutationConfig standard;
+  const std::vector<std::string_view> kinds(standard.layer_types.begin(), standard.layer_types.end());
+  to.layer_types.clear(), to.activations.clear(), to.dtypes.clear();
+  LOOM_TRY_VOID(look_up("layer_types", names.layer_types, [&](const std::string& name) -> Result<void> {
+    LOOM_TRY(const std::size_t kind, find_name("kind", name, kinds));
+    to.layer_types.emplace_back(kinds[kind]);
     return {};
-  });
-  if (find(json, "activations") != nullptr) to.activations.clear();
-  r.texts("activations", [&](const std::string& name) -> Result<void> {
+  }));
+  LOOM_TRY_VOID(look_up("activations", names.activations, [&](const std::string& name) -> Result<void> {
     const auto found = activation_from_name(name);
-    if (!found) return fail(Code::UnknownName, "activation \"{}\" is unknown", name.substr(0, 40));
+    if (!found) return fail(Code::UnknownName, "activation \"{}\" is unknown", printable(name));
     to.activations.push_back(*found);
     return {};
-  });
-  if (find(json, "dtypes") != nullptr) to.dtypes.clear();
-  r.texts("dtypes", [&](const std::string& name) -> Result<void> {
+  }));
+  return look_up("dtypes", names.dtypes, [&](const std::string& name) -> Result<void> {
     LOOM_TRY(const DType type, dtype_from_name(name));
     if (index(type) >= kNumTypes) return fail(Code::InvalidConfig, "{} is a block type of language models; networks have none", loom::name(type));
     to.dtypes.push_back(type);
     return {};
   });
-  r.size("d_model", to.d_model, 0, 65536), r.size("num_heads", to.num_heads, 1, 1024), r.size("in_channels", to.in_channels, 1, 65536);
-  r.size("filters", to.filters, 0, 65536);
-  r.size("kernel_size", to.kernel_size, 1, 64), r.size("vocab_size", to.vocab_size, 1, 1 << 20), r.size("num_clusters", to.num_clusters, 1, 65536);
-  r.size("max_layers", to.max_layers, 1, 1 << 20), r.size("max_operations", to.max_operations, 1, 1 << 20);
-  r.size("max_adapter_weights", to.max_adapter_weights, 1, std::size_t{1} << 31);
-  LOOM_TRY_VOID(r.finish());
-  if (to.activations.empty()) return fail(Code::InvalidConfig, "/mutation/activations: a list that is not empty expected");
+}
+
+void evolution_fields(ConfigVisitor& visit, EvolutionConfig& c, MutationNames& names) {
+  PopulationConfig& p = c.islands.population;
+  visit.object({"task", "A name, or an object. Default `xor`"}, [&](ConfigVisitor& inner) { task_fields(inner, c.task); }, "name");
+  visit.json({"network", "Required. The spec, or a file beside the configuration, that the first generation is made of; its output must be one that "
+                         "the task can score"},
+             c.network);
+  visit({"population", "Members of each island"}, p.size, {1, 65536});
+  visit({"elites", "How many live on (0: a quarter), where there are no `species`"}, p.elites, {0, 65536});
+  visit({"generations", "Generations at most"}, c.generations, {1, 1 << 30});
+  visit({"seed", "Of every draw"}, c.seed, kAnySeed);
+  visit({"islands", "Populations beside each other"}, c.islands.count, {1, 1024});
+  visit({"migrate_every", "Generations after which the best of each island takes the last place of the next one; 0: never"}, c.islands.migrate_every,
+        {0, 1 << 30});
+  visit({"objectives", "`score`, then any of `bytes`, `multiply_adds`: Pareto rank, then crowding distance. Scores that are not finite rank last"},
+        c.objectives);
+  visit.object({"mutation", "An object"}, [&](ConfigVisitor& inner) { mutation_fields(inner, p.mutation, names); });
+  visit.object({"splice", "An object: how two networks become one"}, [&](ConfigVisitor& inner) {
+    inner.choice({"mode", "blend, point, uniform"}, p.splice_mode, {"blend", "point", "uniform"});
+    inner({"blend_alpha", "blend without `by_fitness`: share of the second network"}, p.blend_alpha, {-16, 16});
+    inner({"split_ratio", "point: where the second network begins"}, p.split_ratio, {0, 1});
+    inner({"by_fitness", "blend, uniform: the parents count by their scores"}, p.splice_by_fitness);
+    inner({"rate", "Share of the children that have two parents"}, p.splice_rate, {0, 1});
+  });
+  visit.object({"species", "An object"}, [&](ConfigVisitor& inner) {
+    inner({"distance", "Networks further apart compete in different species, of which the best member lives on; 0: there are none"}, p.species_distance,
+          {0, 2});
+    inner({"stagnation", "Generations without a better member after which a species ends"}, p.stagnation, {1, 1 << 30});
+  });
+  visit.object({"novelty", "An object"}, [&](ConfigVisitor& inner) {
+    inner({"weight", "Share that being different has in a rank"}, p.novelty_weight, {0, 1});
+    inner({"neighbours", "Of a network, whose mean distance is its novelty"}, p.novelty_neighbours, {1, 1024});
+  });
+  visit({"ensemble", "At the end, joins the two members that cover the most cases into one network, runs it, and shows it beside the better one; where "
+                     "no two can be joined a warning says why"},
+        c.ensemble);
+}
+
+Result<void> check_objectives(const std::vector<std::string>& names) {
+  if (names.empty() || names.size() > 64) return fail_at({"objectives"}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
+      return fail_at({"objectives", std::to_string(i)}, Code::InvalidConfig, "\"{}\" stands twice", printable(names[i]));
   return {};
 }
 
 }  // namespace
 
 Result<Score> score_from_name(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kNames = {"squared_error", "accuracy", "cross_entropy"};
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (kNames[i] == name) return static_cast<Score>(i);
-  return fail(Code::UnknownName, "score \"{}\" is unknown; nearest: {}", name.substr(0, 40), nearest_names(name.substr(0, 40), kNames));
+  LOOM_TRY(const std::size_t score, find_name("score", name, kScores));
+  return static_cast<Score>(score);
 }
 
 Result<EvolutionConfig> evolution_config_from(const Json& json) {
   EvolutionConfig c;
-  Reader r(json, "");
   PopulationConfig& p = c.islands.population;
-  r.size("population", p.size, 1, 65536), r.size("elites", p.elites, 0, 65536);
-  r.size("islands", c.islands.count, 1, 1024), r.size("migrate_every", c.islands.migrate_every, 0, 1 << 30);
-  r.size("generations", c.generations, 1, 1 << 30);
-  r.seed("seed", c.seed);
-  r.flag("ensemble", c.ensemble);
-  if (r.take("objectives") != nullptr) c.objectives.clear();
-  r.texts("objectives", [&](const std::string& name) -> Result<void> {
-    if (std::ranges::find(c.objectives, name) != c.objectives.end()) return fail(Code::InvalidConfig, "\"{}\" stands twice", name.substr(0, 40));
-    c.objectives.push_back(name);
-    return {};
-  });
+  MutationNames names(p.mutation);
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { evolution_fields(visit, c, names); }));
+  if (!c.network.is_object() && !c.network.is_string())
+    return fail_at({"network"}, Code::InvalidConfig, "{}", expected("a spec or the path of a network", c.network));
+  LOOM_TRY_VOID(check_objectives(c.objectives));
   p.objectives = c.objectives.size();
-  if (const Json* network = r.take("network")) c.network = *network;
-  if (!c.network.is_object() && !c.network.is_string()) r.complain(Code::InvalidConfig, "network", "a spec or the path of a network expected");
-  const Json *task = r.take("task"), *mutation = r.take("mutation"), *splice = r.take("splice"), *species = r.take("species"), *novelty = r.take("novelty");
-  LOOM_TRY_VOID(r.finish());
-  if (task != nullptr) {
-    LOOM_TRY_VOID(read_task(*task, c.task));
-  }
-  if (!c.task.score.empty()) {
-    LOOM_TRY_VOID(score_from_name(c.task.score));
-  }
-  if (mutation != nullptr) {
-    LOOM_TRY_VOID(read_mutation(*mutation, p.mutation));
-  }
-  if (splice != nullptr) {
-    Reader s(*splice, "/splice");
-    std::string mode = "blend";
-    s.text("mode", mode), s.number("blend_alpha", p.blend_alpha, -16, 16), s.rate("split_ratio", p.split_ratio);
-    s.flag("by_fitness", p.splice_by_fitness), s.rate("rate", p.splice_rate);
-    LOOM_TRY_VOID(s.finish());
-    LOOM_TRY(p.splice_mode, splice_mode_from_name(mode));
-  }
-  if (species != nullptr) {
-    Reader s(*species, "/species");
-    s.number("distance", p.species_distance, 0, 2), s.size("stagnation", p.stagnation, 1, 1 << 30);
-    LOOM_TRY_VOID(s.finish());
-  }
-  if (novelty != nullptr) {
-    Reader n(*novelty, "/novelty");
-    n.rate("weight", p.novelty_weight), n.size("neighbours", p.novelty_neighbours, 1, 1024);
-    LOOM_TRY_VOID(n.finish());
-  }
+  LOOM_TRY_VOID(mutation_of(names, p.mutation));
   if (find(json, "elites") != nullptr && p.species_distance > 0)
-    return fail(Code::InvalidConfig, "/elites: has no effect beside /species/distance, with which the best of each species lives on");
-  if (p.elites > p.size) return fail(Code::InvalidConfig, "/elites: {} of a population of {}", p.elites, p.size);
+    return fail_at({"elites"}, Code::InvalidConfig, "has no effect beside /species/distance, with which the best of each species lives on");
+  if (p.elites > p.size) return fail_at({"elites"}, Code::InvalidConfig, "expected at most the population of {}, got {}", p.size, p.elites);
   return c;
+}
+
+Json evolution_schema() {
+  EvolutionConfig c;
+  MutationNames names(c.islands.population.mutation);
+  return file_schema("Loom evolution", {"network"}, [&](ConfigVisitor& visit) { evolution_fields(visit, c, names); });
 }
 
 Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& c) {
@@ -225,7 +187,7 @@ Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& c) {
     return spirals_task(c.points, score, c.target.value_or(0.98));
   }
   if (c.name == "cart_pole") return cart_pole_task({c.episodes, c.steps, c.seed});
-  LOOM_TRY_VOID(check_task_name(c.name));
+  LOOM_TRY_VOID(find_name("task", c.name, kTasks));
   return fail(Code::InvalidArgument, "task \"{}\" is of a file", c.name);
 }
 

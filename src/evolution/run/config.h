@@ -30,11 +30,10 @@ struct EvolutionConfig {
   bool ensemble = false;           // at the end, two members that complete each other are joined and judged together
 };
 
-// {"task": "xor" or {"name": ..}, "network": {..} or "file", "population": 64, "islands": 1, "migrate_every": 10, "generations": 100,
-//  "seed": 0, "elites": 0, "objectives": ["score"], "ensemble": false, "mutation": {..}, "splice": {"mode", "blend_alpha", "split_ratio",
-//  "by_fitness", "rate"}, "species": {"distance", "stagnation"}, "novelty": {"weight", "neighbours"}}.
 // InvalidConfig, UnknownName, UnknownKey with a JSON pointer.
 Result<EvolutionConfig> evolution_config_from(const Json& json);
+// JSON Schema (draft 2020-12) of a configuration.
+Json evolution_schema();
 // xor, spirals and cart_pole; InvalidArgument for those of a file, UnknownName for others.
 Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& config);
 Result<Score> score_from_name(std::string_view name);

@@ -3,6 +3,8 @@
 #include <set>
 
 #include "evolution/evolution_test.h"
+#include "support/key_tables.h"
+#include "support/schema_check.h"
 
 namespace loom {
 namespace {
@@ -11,7 +13,7 @@ Result<EvolutionConfig> config(const std::string& text) { return evolution_confi
 
 TEST(EvolutionConfig, defaults_and_every_key) {
   const auto plain = config(R"({"network":"base.json"})");
-  ASSERT_TRUE(plain) << plain.error().message;
+  ASSERT_TRUE(plain) << plain.error().text();
   EXPECT_EQ(plain->task.name, "xor");
   EXPECT_EQ(plain->islands.population.size, 64u);
   EXPECT_EQ(plain->islands.population.mutation.weight_perturb_rate, 0.8);
@@ -20,12 +22,17 @@ TEST(EvolutionConfig, defaults_and_every_key) {
     "mutation":{"weight_perturb_scale":2,"node_rate":0,"layer_types":["dense"],"activations":["tanh"],"dtypes":["int8","int4"]},
     "splice":{"mode":"point","blend_alpha":0.1,"split_ratio":0.2,"by_fitness":false,"rate":0.3},"species":{"distance":0.4,"stagnation":5},
     "novelty":{"weight":0.6,"neighbours":7}})");
-  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_TRUE(all) << all.error().text();
   EXPECT_EQ(all->islands.population.mutation.layer_types, (std::vector<std::string>{"dense"}));
   EXPECT_EQ(all->islands.population.splice_mode, SpliceConfig::Mode::Point);
   EXPECT_EQ(all->islands.population.novelty_neighbours, 7u);
   EXPECT_EQ(all->task.target, 0.5);
   EXPECT_EQ(built_in_task(all->task).value()->input(), Shape::of({2, 4}));
+}
+
+TEST(EvolutionConfig, E_25_every_key_stands_in_the_manual_with_its_default) {
+  test::expect_documented(evolution_schema(), "docs/evolution.md", 50);
+  EXPECT_GE(test::expect_examples_fit(evolution_schema(), "examples/evolve", [](const Json& file) { return find(file, "population") != nullptr; }), 4u);
 }
 
 TEST(EvolutionConfig, errors_say_where) {
@@ -41,14 +48,14 @@ TEST(EvolutionConfig, errors_say_where) {
       {R"({"network":{},"seed":-1})", Code::InvalidConfig, "/seed"},
       {R"({"network":{},"population":2,"elites":3})", Code::InvalidConfig, "/elites"},
       {R"({"network":{},"elites":2,"species":{"distance":0.4}})", Code::InvalidConfig, "/elites: "},
-      {R"({"network":{},"mutation":{"dtypes":["int8","q4_0"]}})", Code::InvalidConfig, "/mutation/dtypes: q4_0 is a block type of language models"},
-      {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName, "known: xor spirals"},
-      {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig, "/objectives: \"score\" stands twice"}};
+      {R"({"network":{},"mutation":{"dtypes":["int8","q4_0"]}})", Code::InvalidConfig, "/mutation/dtypes/1: q4_0 is a block type of language models"},
+      {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName, "/task/name: \"xr\" is unknown; nearest: xor"},
+      {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig, "/objectives/2: \"score\" stands twice"}};
   for (const auto& [text, code, where] : bad) {
     const auto c = config(text);
     ASSERT_FALSE(c) << text;
-    EXPECT_EQ(c.error().code, code) << c.error().message;
-    EXPECT_NE(c.error().message.find(where), std::string::npos) << c.error().message;
+    EXPECT_EQ(c.error().code, code) << c.error().text();
+    EXPECT_NE(c.error().text().find(where), std::string::npos) << c.error().text();
   }
   TaskConfig chess;
   chess.name = "chess";
@@ -58,7 +65,7 @@ TEST(EvolutionConfig, errors_say_where) {
 TEST(EvolutionConfig, E_30_elites_are_counted_where_no_species_are_told_apart) {
   for (const char* species : {"", R"(,"species":{"distance":0})", R"(,"species":{"stagnation":3})"}) {
     const auto read = config(fmt::format(R"({{"network":{{}},"elites":2{}}})", species));
-    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->islands.population.elites, 2u);
   }
 }
@@ -85,7 +92,7 @@ TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {
       ASSERT_EQ(read.has_value(), own.contains(key)) << task << " " << key;
       if (read) continue;
       EXPECT_EQ(read.error().code, Code::UnknownKey);
-      EXPECT_NE(read.error().message.find(key), std::string::npos) << read.error().message;
+      EXPECT_NE(read.error().text().find(key), std::string::npos) << read.error().text();
     }
 }
 
@@ -95,7 +102,7 @@ TEST(Tasks, E_25_tasks_name_the_outputs_that_they_cannot_score) {
     const auto fit = task.check_output(Shape::of({task.input()[0], outputs}));
     if (fit) return true;
     EXPECT_EQ(fit.error().code, Code::ShapeMismatch);
-    EXPECT_NE(fit.error().message.find(fmt::format("{} output", outputs)), std::string::npos) << fit.error().message;
+    EXPECT_NE(fit.error().text().find(fmt::format("{} output", outputs)), std::string::npos) << fit.error().text();
     return false;
   };
   const auto taken = [&](const Task& task) {

@@ -24,7 +24,7 @@ Network pair_of(const std::vector<double>& v) {
 }
 Network child_of(const Network& a, const Network& b, const SpliceConfig& config, SpliceReport* report = nullptr) {
   auto child = splice(a, b, config, report);
-  EXPECT_TRUE(child) << (child ? "" : child.error().message);
+  EXPECT_TRUE(child) << (child ? "" : child.error().text());
   return std::move(*child);
 }
 

@@ -67,34 +67,34 @@ class TableParser {
   static Result<std::string> text(const Json& object, const char* key) {
     const Json* value = find(object, key);
     const std::string* s = value ? as_string(*value) : nullptr;
-    if (!s || s->empty()) return fail(Code::CorruptData, "/{}: expected a text that is not empty", key);
+    if (!s || s->empty()) return fail_at({std::string(key)}, Code::CorruptData, "expected a text that is not empty");
     return *s;
   }
 
   static Result<std::size_t> one_of(const Json& object, const char* key, std::span<const std::string_view> names) {
     LOOM_TRY(const std::string s, text(object, key));
     const auto it = std::find(names.begin(), names.end(), s);
-    if (it == names.end()) return fail(Code::UnknownName, "/{}: \"{}\" is unknown; known: {}", key, printable(s), fmt::join(names, " "));
+    if (it == names.end()) return fail_at({std::string(key)}, Code::UnknownName, "\"{}\" is unknown; known: {}", printable(s), fmt::join(names, " "));
     return static_cast<std::size_t>(it - names.begin());
   }
 
   // Files hold the one name of a type, not its other spellings.
   static Result<DType> stored_dtype(const std::string& text) {
     LOOM_TRY(const DType dtype, dtype_from_name(text));
-    if (name(dtype) != text) return fail(Code::CorruptData, "/dtype: \"{}\", files spell it \"{}\"", printable(text), name(dtype));
+    if (name(dtype) != text) return fail_at({"dtype"}, Code::CorruptData, "\"{}\", files spell it \"{}\"", printable(text), name(dtype));
     return dtype;
   }
 
   static Result<std::size_t> count(const Json* value, const char* what) {
     const auto n = value && value->is_number_integer() ? as_int(*value) : std::nullopt;
-    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > SIZE_MAX) return fail(Code::CorruptData, "/{}: expected a count", what);
+    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > SIZE_MAX) return fail_at({std::string(what)}, Code::CorruptData, "expected a count");
     return static_cast<std::size_t>(*n);
   }
 
   static Result<Shape> shape(const Json& entry) {
     const Json* value = find(entry, "shape");
-    if (!value || !value->is_array()) return fail(Code::CorruptData, "/shape: expected an array of extents");
-    if (value->size() > Shape::kMaxRank) return fail(Code::ShapeMismatch, "/shape: {} axes, at most {}", value->size(), Shape::kMaxRank);
+    if (!value || !value->is_array()) return fail_at({"shape"}, Code::CorruptData, "expected an array of extents");
+    if (value->size() > Shape::kMaxRank) return fail_at({"shape"}, Code::ShapeMismatch, "{} axes, at most {}", value->size(), Shape::kMaxRank);
     std::vector<std::size_t> extents;
     for (const Json& extent : *value) {
       LOOM_TRY(const std::size_t n, count(&extent, "shape"));
@@ -106,14 +106,14 @@ class TableParser {
   static Result<void> span(const Json& entry, EntityTensor& t) {
     const Json *granularity = find(entry, "granularity"), *group = find(entry, "group_size");
     if (!has_scales(t.dtype)) {
-      if (granularity || group) return fail(Code::CorruptData, "/granularity: {} has no scales", name(t.dtype));
+      if (granularity || group) return fail_at({"granularity"}, Code::CorruptData, "{} has no scales", name(t.dtype));
       t.span = resolved(t.dtype, {});
       return {};
     }
     LOOM_TRY(const std::size_t known, one_of(entry, "granularity", std::span(kGranularities).subspan(1)));
     t.span.granularity = static_cast<Granularity>(known + 1);
     if (t.span.granularity != Granularity::Group)
-      return group ? Result<void>(fail(Code::CorruptData, "/group_size: scales are not by group")) : Result<void>();
+      return group ? Result<void>(fail_at({"group_size"}, Code::CorruptData, "scales are not by group")) : Result<void>();
     LOOM_TRY(t.span.group_size, count(group, "group_size"));
     return {};
   }
@@ -122,11 +122,11 @@ class TableParser {
   Result<std::span<const std::byte>> blob(const Json& place, std::size_t size) {
     LOOM_TRY(const std::size_t offset, count(find(place, "offset"), "offset"));
     LOOM_TRY(const std::size_t length, count(find(place, "length"), "length"));
-    if (length != size) return fail(Code::ShapeMismatch, "/length: {} bytes, shape and type need {}", length, size);
-    if (offset % kBlobAlignment != 0) return fail(Code::CorruptData, "/offset: {} is no multiple of {}", offset, kBlobAlignment);
-    if (offset < end_) return fail(Code::CorruptData, "/offset: {} overlaps the blob that ends at {}, or is out of order", offset, end_);
+    if (length != size) return fail_at({"length"}, Code::ShapeMismatch, "{} bytes, shape and type need {}", length, size);
+    if (offset % kBlobAlignment != 0) return fail_at({"offset"}, Code::CorruptData, "{} is no multiple of {}", offset, kBlobAlignment);
+    if (offset < end_) return fail_at({"offset"}, Code::CorruptData, "{} overlaps the blob that ends at {}, or is out of order", offset, end_);
     if (offset > weights_.size() || length > weights_.size() - offset)
-      return fail(Code::CorruptData, "/offset: {} bytes at {} leave the {} bytes of weights", length, offset, weights_.size());
+      return fail_at({"offset"}, Code::CorruptData, "{} bytes at {} leave the {} bytes of weights", length, offset, weights_.size());
     end_ = offset + length;
     return weights_.subspan(offset, length);
   }
@@ -135,16 +135,16 @@ class TableParser {
   Result<std::span<const std::byte>> array(const Json& entry, const char* key, DType dtype, std::size_t size) {
     const Json* value = find(entry, key);
     if (size == 0) {
-      if (value) return fail(Code::CorruptData, "/{}: the type has none", key);
+      if (value) return fail_at({std::string(key)}, Code::CorruptData, "the type has none");
       return std::span<const std::byte>();
     }
     const auto* members = value ? value->get_ptr<const Json::object_t*>() : nullptr;
-    if (!members || members->size() != 3) return fail(Code::CorruptData, "/{}: expected an object of dtype, offset and length", key);
+    if (!members || members->size() != 3) return fail_at({std::string(key)}, Code::CorruptData, "expected an object of dtype, offset and length");
     const Json* type = find(*value, "dtype");
     if (!type || !as_string(*type) || *as_string(*type) != name(dtype))
-      return fail(Code::CorruptData, "/{}/dtype: expected \"{}\"", key, name(dtype));
+      return fail_at({std::string(key), "dtype"}, Code::CorruptData, "expected \"{}\"", name(dtype));
     auto bytes = blob(*value, size);
-    if (!bytes) return at(fmt::format("/{}", key), bytes.error());
+    if (!bytes) return under({std::string(key)}, bytes.error());
     return bytes;
   }
 
@@ -234,9 +234,9 @@ Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, st
   TableParser parser(weights);
   for (const Json& entry : table) {
     auto t = parser.tensor(entry);
-    if (!t) return at(fmt::format("/{}", tensors.size()), t.error());
+    if (!t) return under({std::to_string(tensors.size())}, t.error());
     if (!tensors.empty() && !(order_of(tensors.back()) < order_of(*t)))
-      return fail(Code::CorruptData, "/{}: {} is out of order or appears twice", tensors.size(), shown_tensor(*t));
+      return fail_at({std::to_string(tensors.size())}, Code::CorruptData, "{} is out of order or appears twice", shown_tensor(*t));
     tensors.push_back(std::move(*t));
   }
   return tensors;

@@ -78,9 +78,9 @@ TEST(EntityTensors, F_31_writes_the_bytes_of_the_specification) {
     ASSERT_TRUE(writer.add_all(*reader));
     ASSERT_TRUE(writer.remove("tensors") && writer.remove("weights"));
     const auto added = add_entity_tensors(writer, std::move(tensors));
-    ASSERT_TRUE(added) << added.error().message;
+    ASSERT_TRUE(added) << added.error().text();
     const auto made = writer.to_bytes();
-    ASSERT_TRUE(made) << made.error().message;
+    ASSERT_TRUE(made) << made.error().text();
     EXPECT_EQ(*made, good);
   }
 }
@@ -89,7 +89,7 @@ TEST(EntityTensors, F_31_reads_every_value_back) {
   const auto good = golden();
   const auto reader = EntityReader::parse(good);
   const auto tensors = read_entity_tensors(*reader);
-  ASSERT_TRUE(tensors) << tensors.error().message;
+  ASSERT_TRUE(tensors) << tensors.error().text();
   const auto named = golden_tensors();
   ASSERT_EQ(tensors->size(), named.size());
   for (const EntityTensor& t : *tensors) {
@@ -99,7 +99,7 @@ TEST(EntityTensors, F_31_reads_every_value_back) {
     EXPECT_EQ(t.shape, n->shape);
     EXPECT_EQ(t.codes.data() >= good.data() && t.codes.data() < good.data() + good.size(), true);  // no copy
     const auto m = t.quantized();
-    ASSERT_TRUE(m) << m.error().message;
+    ASSERT_TRUE(m) << m.error().text();
     EXPECT_EQ(m->dtype, n->matrix.dtype);
     EXPECT_EQ(m->codes, n->matrix.codes);
     EXPECT_EQ(m->scales, n->matrix.scales);
@@ -134,11 +134,11 @@ TEST(EntityTensors, F_03_every_type_and_span_comes_back_byte_for_byte) {
   EntityWriter writer;
   ASSERT_TRUE(add_entity_tensors(writer, tensors));
   const auto file = writer.to_bytes();
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   const auto reader = EntityReader::parse(*file);
   ASSERT_TRUE(reader);
   const auto back = read_entity_tensors(*reader);
-  ASSERT_TRUE(back) << back.error().message;
+  ASSERT_TRUE(back) << back.error().text();
   ASSERT_EQ(back->size(), tensors.size());
   EXPECT_TRUE(std::ranges::equal(back->back().codes, blocks));
   EXPECT_EQ(back->back().quantized().error().code, Code::InvalidArgument);
@@ -156,7 +156,7 @@ Code code_of(std::string_view json, std::size_t weights, const char* expected) {
   const std::vector<std::byte> section(weights);
   const auto t = parse_entity_tensors(json, section);
   if (t) return Code{};
-  EXPECT_NE(t.error().message.find(expected), std::string::npos) << t.error().message;
+  EXPECT_NE(t.error().text().find(expected), std::string::npos) << t.error().text();
   return t.error().code;
 }
 

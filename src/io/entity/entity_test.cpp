@@ -28,7 +28,7 @@ Result<void> opened_and_verified(std::span<const std::byte> bytes) {
 Code code_of(const std::vector<std::byte>& bytes, const char* expected) {
   const auto done = opened_and_verified(bytes);
   if (done) return Code{};
-  EXPECT_NE(done.error().message.find(expected), std::string::npos) << done.error().message;
+  EXPECT_NE(done.error().text().find(expected), std::string::npos) << done.error().text();
   return done.error().code;
 }
 
@@ -64,7 +64,7 @@ TEST(Entity, F_30_byte_layout_by_hand) {
 
 TEST(Entity, F_30_reads_what_another_program_wrote) {  // tools/golden/entity.py
   const auto file = EntityReader::open(test::source_path("tests/golden/small.entity"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   EXPECT_TRUE(file->verify());
   EXPECT_EQ(file->flags(), kEntitySigned);
   EXPECT_EQ(file->numerics_version(), 1u);  // older files are read
@@ -87,7 +87,7 @@ TEST(Entity, F_03_F_33_a_rewrite_keeps_every_byte_and_unknown_sections) {
   EXPECT_EQ(*writer.to_bytes(), good);
   const std::string path = ::testing::TempDir() + "rewritten.entity";
   const auto root = writer.write(path);
-  ASSERT_TRUE(root) << root.error().message;
+  ASSERT_TRUE(root) << root.error().text();
   EXPECT_EQ(*root, file->root_hash());
   EXPECT_EQ(bytes_of_file(path), good);
 
@@ -125,14 +125,14 @@ TEST(Entity, F_32_G_94_a_flipped_bit_is_found_and_named) {
     bad[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     const auto done = opened_and_verified(bad);
     ASSERT_FALSE(done) << bit;
-    ASSERT_EQ(done.error().code, Code::CorruptData) << done.error().message;
+    ASSERT_EQ(done.error().code, Code::CorruptData) << done.error().text();
     std::string place = "header";  // of header and directory
     if (bit / 8 >= 64 + 7 * 64) place = "gap";
     for (const EntitySection& s : file->sections())
       if (bit / 8 >= s.offset && bit / 8 < s.offset + s.length) place = "section \"" + s.kind + "\" " + std::to_string(s.index) + ": its";
     // The root hash leaves out this field, so the section shows it.
     if (bit / 8 >= 64 + 2 * 64 + 32 && bit / 8 < 64 + 3 * 64) place = "section \"signatur\" 0: its";
-    ASSERT_NE(done.error().message.find(place), std::string::npos) << bit << ": " << done.error().message;
+    ASSERT_NE(done.error().text().find(place), std::string::npos) << bit << ": " << done.error().text();
   };
   for (std::size_t bit = 0; bit < (64 + 7 * 64) * 8; ++bit) expect_found(bit);
   for (std::size_t i = 0; i < 10000; ++i) expect_found(static_cast<std::size_t>(splitmix(94, i) % (good.size() * 8)));
@@ -148,7 +148,7 @@ TEST(Entity, F_32_a_section_is_checked_on_first_use) {
     const auto weights = file->section("weights");
     ASSERT_FALSE(weights);
     EXPECT_EQ(weights.error().code, Code::CorruptData);
-    EXPECT_NE(weights.error().message.find("offset 4096: section \"weights\" 0"), std::string::npos);
+    EXPECT_NE(weights.error().text().find("offset 4096: section \"weights\" 0"), std::string::npos);
   }
   EXPECT_FALSE(file->verify());
   EntityWriter writer;  // a rewrite does not make damage good

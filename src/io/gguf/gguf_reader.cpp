@@ -115,7 +115,7 @@ class GgufParser {
       GgufValue v;
       LOOM_TRY(v.key, entry_name("a key"));
       LOOM_TRY(v.type, value_type());
-      if (auto done = value(v, 0); !done) return fail(done.error().code, "key \"{}\": {}", printable(v.key), done.error().message);
+      if (auto done = value(v, 0); !done) return fail(done.error().code, "key \"{}\": {}", printable(v.key), done.error().text());
       out_.metadata_.push_back(v);
     }
     LOOM_TRY(out_.keys_by_name_, index_by_name(out_.metadata_, key_of, "key"));
@@ -180,7 +180,7 @@ class GgufParser {
       const std::size_t at = in_.offset();
       LOOM_TRY(t.name, entry_name("a tensor name"));
       if (auto done = tensor_entry(t); !done)
-        return fail(done.error().code, "offset {}: tensor \"{}\": {}", at, printable(t.name), done.error().message);
+        return fail(done.error().code, "offset {}: tensor \"{}\": {}", at, printable(t.name), done.error().text());
       out_.tensors_.push_back(t);
     }
     LOOM_TRY(out_.tensors_by_name_, index_by_name(out_.tensors_, name_of, "tensor"));

@@ -16,7 +16,7 @@ namespace {
 
 TEST(Gguf, F_41_reads_a_real_model) {
   const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(file->version(), 3u);
   EXPECT_EQ(file->metadata().size(), 33u);
   ASSERT_EQ(file->tensors().size(), 272u);
@@ -47,7 +47,7 @@ TEST(Gguf, F_41_reads_a_real_model) {
 TEST(Gguf, F_41_reads_every_vocabulary_file) {
   for (const char* vocab : {"bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2"}) {
     const auto file = GgufFile::open(data_path(fmt::format("vocabs/{}.gguf", vocab)));
-    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file) << file.error().text();
     const auto tokens = as_strings(*file->find("tokenizer.ggml.tokens"));
     EXPECT_TRUE(tokens && tokens->size() > 1000) << vocab;
     if (const GgufValue* scores = file->find("tokenizer.ggml.scores")) {
@@ -94,13 +94,13 @@ GgufWriter sample_writer() {
 std::string write_sample() {
   const std::string path = test::binary_path("written.gguf");
   const auto done = sample_writer().write(path);
-  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done) << done.error().text();
   return path;
 }
 
 TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
   const auto file = GgufFile::open(write_sample());
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(as_int(*file->find("test.u8")), 200);
   EXPECT_EQ(as_int(*file->find("test.i8")), -100);
   EXPECT_EQ(as_int(*file->find("test.u16")), 60000);
@@ -152,7 +152,7 @@ TEST(Gguf, F_41_written_file_is_the_one_that_the_gguf_package_read) {  // tools/
 
 TEST(Gguf, F_41_reads_what_the_gguf_package_wrote) {  // tools/golden/io_files.py make
   const auto file = GgufFile::open(test::source_path("tests/golden/reference.gguf"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(file->alignment(), 64u);
   EXPECT_EQ(as_int(*file->find("llama.block_count")), 2);
   EXPECT_EQ(as_strings(*file->find("tokenizer.ggml.tokens")), (std::vector<std::string_view>{"x", "yy", ""}));
@@ -243,7 +243,7 @@ struct Raw {
 Code code_of(const Raw& r, const char* part) {
   const auto parsed = GgufFile::parse(r.bytes);
   if (parsed) return Code{};
-  EXPECT_NE(parsed.error().message.find(part), std::string::npos) << parsed.error().message;
+  EXPECT_NE(parsed.error().text().find(part), std::string::npos) << parsed.error().text();
   return parsed.error().code;
 }
 
@@ -317,7 +317,7 @@ TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
   const std::string path = ::testing::TempDir() + "loom_keys.gguf";
   ASSERT_TRUE(w.write(path));
   const auto file = GgufFile::open(path);
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   const GgufKeys in(*file, "t.");
   std::vector<std::string> u16, u32, f32, boolean, text, texts, i32s, f32s, bytes;
   for (const GgufValue& v : file->metadata()) {
@@ -353,9 +353,9 @@ TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
   EXPECT_TRUE(in.u32("missing", kept));
   EXPECT_EQ(kept, 7);
   EXPECT_EQ(in.u32("missing", kept, true).error().code, Code::InvalidConfig);
-  EXPECT_EQ(in.u32("i32", kept).error().message, "t.i32 is of type i32, expected u32");
+  EXPECT_EQ(in.u32("i32", kept).error().text(), "t.i32 is of type i32, expected u32");
   std::vector<float> floats;
-  EXPECT_EQ(in.f32s("array i32", floats).error().message, "t.array i32 is an array of type i32, expected an array of type f32");
+  EXPECT_EQ(in.f32s("array i32", floats).error().text(), "t.array i32 is an array of type i32, expected an array of type f32");
 }
 
 TEST(Gguf, F_01_survives_damage) {
@@ -381,7 +381,7 @@ TEST(Gguf, F_01_many_small_entries_stay_within_memory) {
     r.data(keys ? 0 : kCount * 32);
     const std::size_t before = allocated_bytes();
     const auto parsed = GgufFile::parse(r.bytes);
-    ASSERT_TRUE(parsed) << parsed.error().message;
+    ASSERT_TRUE(parsed) << parsed.error().text();
     EXPECT_LE(allocated_bytes() - before, 4 * r.bytes.size());
   }
 }

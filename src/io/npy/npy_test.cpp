@@ -66,7 +66,7 @@ double expected(const NpyArray& a, std::size_t k) {
 TEST(Npy, F_01_reads_what_numpy_writes) {
   for (const Case& c : kCases) {
     const auto a = read_npy(golden(c.name));
-    ASSERT_TRUE(a) << c.name << ": " << a.error().message;
+    ASSERT_TRUE(a) << c.name << ": " << a.error().text();
     EXPECT_EQ(a->dtype, c.dtype) << c.name;
     EXPECT_EQ(a->shape, c.shape) << c.name;
     EXPECT_EQ(a->is_bool, std::string_view(c.name) == "b1");

@@ -14,7 +14,7 @@ std::vector<std::byte> golden(const char* name) { return bytes_of_file(test::sou
 
 TEST(Npz, F_01_reads_what_numpy_saves) {  // tools/golden/npy.py
   const auto arrays = parse_npz(golden("two.npz"));
-  ASSERT_TRUE(arrays) << arrays.error().message;
+  ASSERT_TRUE(arrays) << arrays.error().text();
   ASSERT_EQ(arrays->size(), 2u);
   const NpyArray& x = arrays->at("inputs");
   EXPECT_EQ(x.shape, (std::vector<std::size_t>{3, 2}));
@@ -28,7 +28,7 @@ TEST(Npz, F_01_compressed_archives_say_so) {
   const auto arrays = parse_npz(golden("compressed.npz"));
   ASSERT_FALSE(arrays);
   EXPECT_EQ(arrays.error().code, Code::Unsupported);
-  EXPECT_NE(arrays.error().message.find("numpy.savez"), std::string::npos);
+  EXPECT_NE(arrays.error().text().find("numpy.savez"), std::string::npos);
 }
 
 TEST(Npz, F_01_every_cut_is_an_error_and_no_flip_crashes) {

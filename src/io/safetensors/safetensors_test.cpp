@@ -32,13 +32,13 @@ std::string write_sample() {
   w.set_metadata("a", "1");
   const std::string path = test::binary_path("written.safetensors");
   const auto done = w.write(path);
-  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done) << done.error().text();
   return path;
 }
 
 TEST(Safetensors, G_95_fifty_tensors_come_back_equal) {
   const auto file = SafetensorsFile::open(write_sample());
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   ASSERT_EQ(file->tensors().size(), 50u);
   for (std::size_t i = 0; i < 50; ++i) {
     const SafeTensor& t = file->tensors()[i];
@@ -64,7 +64,7 @@ TEST(Safetensors, G_95_written_file_is_the_one_that_the_package_read) {  // tool
 
 TEST(Safetensors, F_40_reads_what_the_package_wrote) {  // tools/golden/io_files.py make
   const auto file = SafetensorsFile::open(test::source_path("tests/golden/reference.safetensors"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   ASSERT_EQ(file->tensors().size(), 5u);
   const SafeTensor* a = file->tensor("a");
   ASSERT_TRUE(a);
@@ -81,7 +81,7 @@ TEST(Safetensors, F_40_reads_what_the_package_wrote) {  // tools/golden/io_files
 
 TEST(Safetensors, F_40_reads_a_real_file) {
   const auto file = SafetensorsFile::open(test::source_path("tests/golden/models/llama2_untied/model.safetensors"));
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().text();
   EXPECT_GT(file->tensors().size(), 10u);
 }
 
@@ -97,7 +97,7 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
   const auto code_of = [](const std::vector<std::byte>& bytes, const char* part) {
     const auto parsed = SafetensorsFile::parse(bytes);
     if (parsed) return Code{};
-    EXPECT_NE(parsed.error().message.find(part), std::string::npos) << parsed.error().message;
+    EXPECT_NE(parsed.error().text().find(part), std::string::npos) << parsed.error().text();
     return parsed.error().code;
   };
   const auto entry = [](const char* dtype, const char* shape, const char* offsets) {
@@ -149,7 +149,7 @@ TEST(Safetensors, F_40_sharded_models_stay_in_their_folder) {
   ASSERT_TRUE(b.write(folder + "/shard-2.safetensors"));
   const auto open = [](std::string_view map) { return SafetensorsModel::open(write_test_file("model.safetensors.index.json", map)); };
   const auto model = open(R"({"metadata":{"total_size":16},"weight_map":{"a":"shard-1.safetensors","b":"shard-2.safetensors"}})");
-  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->tensors().size(), 2u);
   EXPECT_EQ(model->files().size(), 2u);
   EXPECT_EQ(std::vector<std::byte>(model->tensor("b")->bytes.begin(), model->tensor("b")->bytes.end()), two);

@@ -24,7 +24,7 @@ Result<void> Lora::build() {
       if (error || w.role() != WeightRole::Matrix) return;
       ++matrices;
       if (auto done = attach_adapter(w, {"", w.name(), config_.rank, config_.alpha, true}); !done)
-        error = Error{done.error().code, fmt::format("lora: {}: {}", place, done.error().message)};
+        error = std::move(done.error().under(path_steps(place)));
     });
   });
   if (error) return tl::make_unexpected(*std::move(error));
@@ -37,7 +37,7 @@ void Lora::visit_children(const std::function<void(const std::string&, Layer&)>&
 Result<Shape> Lora::output_shape(const Shape& input) const {
   if (base_->common.is_disabled) return input;
   auto out = base_->output_shape(input);
-  if (!out) return at("base_layer", std::move(out).error());
+  if (!out) return under({"base_layer"}, std::move(out).error());
   return out;
 }
 

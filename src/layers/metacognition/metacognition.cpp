@@ -29,7 +29,7 @@ bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& befo
 
 }  // namespace
 
-void MetaRule::fields(FieldVisitor& visit) {
+void MetaRule::fields(ConfigVisitor& visit) {
   visit.choice("condition", condition,
                {"none", "std_above", "std_below", "avg_above", "avg_below", "max_above", "active_below", "gradient_storm", "gain_drift"});
   visit("threshold", threshold);
@@ -75,7 +75,7 @@ LayerPtr Metacognition::exchange_observed(LayerPtr layer) {
 Result<Shape> Metacognition::observed_shape(const Shape& input) const {
   if (observed_->common.is_disabled) return input;
   auto out = observed_->output_shape(input);
-  if (!out) return at("meta_observed_layer", std::move(out).error());
+  if (!out) return under({"meta_observed_layer"}, std::move(out).error());
   return out;
 }
 
@@ -98,7 +98,7 @@ Result<Shape> Metacognition::output_shape(const Shape& input) const {
   LOOM_TRY(const Shape y, observed_shape(input));
   if (!has_effect()) return y;
   auto m = network_->common.is_disabled ? Result<Shape>(source_shape(input, y)) : network_->output_shape(source_shape(input, y));
-  if (!m) return at("meta_network", std::move(m).error());
+  if (!m) return under({"meta_network"}, std::move(m).error());
   const ConstTensor groups = by_group({nullptr, *m});
   if (groups.rows != 1 && groups.rows != y[0])
     return fail(Code::ShapeMismatch, "meta_network: {} of it for {} samples of the observed layer", groups.rows, y[0]);

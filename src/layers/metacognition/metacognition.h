@@ -24,7 +24,7 @@ struct MetaRule {
   std::size_t cooldown = 0;  // calls after one in which the rule fired
   bool self_only = true;     // the observed layer; else cell (0, 0, param, 0)
 
-  void fields(FieldVisitor& visit);
+  void fields(ConfigVisitor& visit);
 };
 
 struct MetacognitionConfig {

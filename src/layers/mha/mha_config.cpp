@@ -23,7 +23,7 @@ void Mha::fields(FieldVisitor& visit) {
   visit("rope_theta|rope_freq_base", c.rope.theta);
   visit.choice("rope_style", c.rope.interleaved, {"half", "interleaved"});
   visit("partial_rotary_factor", c.partial_rotary_factor);
-  visit.object("rope_scaling", [&](FieldVisitor& inner) {
+  visit.object("rope_scaling", [&](ConfigVisitor& inner) {
     inner.choice("type|rope_type", c.rope.scaling, {"none|default", "linear", "llama3", "yarn", "dynamic", "longrope"});
     inner("factor", c.rope.factor);
     inner("low_freq_factor", c.rope.low_freq_factor);

@@ -15,7 +15,7 @@ void Parallel::fields(FieldVisitor& visit) {
   visit.choice("combine_mode", config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"}, Code::InvalidConfig);
   visit("concat_axis", config_.concat_axis);
   visit("flatten", config_.flatten);
-  visit.object("scatter_grid", [this](FieldVisitor& inner) {
+  visit.object("scatter_grid", [this](ConfigVisitor& inner) {
     inner("depth", config_.depth, {0, 65536});
     inner("rows", config_.rows, {0, 65536});
     inner("cols", config_.cols, {0, 65536});
@@ -69,13 +69,13 @@ Result<void> Parallel::build() {
     const std::vector<std::size_t>& to = branches_[i]->common.scatter_to;
     if (to.empty()) {
       if (i >= num_cells())
-        return fail(Code::InvalidConfig, "parallel_branches.{}: the scatter grid has {} cells; scatter_to expected", i, num_cells());
+        return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "the scatter grid has {} cells; scatter_to expected", num_cells());
       cells_.push_back(i);
       continue;
     }
-    if (to.size() != 3) return fail(Code::InvalidConfig, "parallel_branches.{}: scatter_to of {} numbers, [z, y, x] expected", i, to.size());
+    if (to.size() != 3) return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "scatter_to of {} numbers, [z, y, x] expected", to.size());
     if (to[0] >= depth_ || to[1] >= rows_ || to[2] >= cols_)
-      return fail(Code::OutOfRange, "parallel_branches.{}: scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", i, to[0], to[1], to[2], depth_,
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::OutOfRange, "scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", to[0], to[1], to[2], depth_,
                   rows_, cols_);
     cells_.push_back((to[0] * rows_ + to[1]) * cols_ + to[2]);
   }
@@ -98,7 +98,7 @@ Result<Shape> Parallel::concat_shape(const Shape& input) const {
   std::size_t rank = 0, axis = 0;
   for (std::size_t i = 0; i < branches_.size(); ++i) {
     auto out = branches_[i]->output_shape(input);
-    if (!out) return at(fmt::format("parallel_branches.{}", i), std::move(out).error());
+    if (!out) return under({"parallel_branches", std::to_string(i)}, std::move(out).error());
     Shape shape = *out;
     if (config_.flatten) {
       const std::array<std::size_t, 2> flat{shape[0], shape.elements() / shape[0]};
@@ -115,7 +115,7 @@ Result<Shape> Parallel::concat_shape(const Shape& input) const {
     bool fits = shape.rank() == rank;
     for (std::size_t a = 0; a < rank && fits; ++a) fits = a == axis || shape[a] == extents[a];
     if (!fits)
-      return fail(Code::ShapeMismatch, "parallel_branches.{}: {} beside branches of another shape; only axis {} may differ", i, shape.text(), axis);
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside branches of another shape; only axis {} may differ", shape.text(), axis);
     LOOM_TRY(extents[axis], checked_add(extents[axis], shape[axis]));
   }
   return Shape::create({extents.data(), rank});
@@ -140,13 +140,13 @@ Result<Shape> Parallel::scatter_shape(const Shape& branch) const {
 // The gate's leading axes are leading axes of y, its last one the branches.
 Result<void> Parallel::check_gate(const Shape& input, const Shape& y) const {
   auto out = gate_->output_shape(input);
-  if (!out) return at("filter_gate", std::move(out).error());
+  if (!out) return under({"filter_gate"}, std::move(out).error());
   const Shape& z = *out;
-  if (z.cols() != branches_.size()) return fail(Code::ShapeMismatch, "filter_gate: {} outputs for {} branches", z.cols(), branches_.size());
+  if (z.cols() != branches_.size()) return fail_at({"filter_gate"}, Code::ShapeMismatch, "{} outputs for {} branches", z.cols(), branches_.size());
   const std::size_t lead = config_.gate_scope == ParallelConfig::Scope::Sample && z.rank() > 1 ? 1 : z.rank() - 1;
   bool fits = lead <= y.rank();
   for (std::size_t a = 0; a < lead && fits; ++a) fits = z[a] == y[a];
-  if (!fits) return fail(Code::ShapeMismatch, "filter_gate: {} does not fit branches of shape {}", z.text(), y.text());
+  if (!fits) return fail_at({"filter_gate"}, Code::ShapeMismatch, "{} does not fit branches of shape {}", z.text(), y.text());
   return {};
 }
 
@@ -156,9 +156,9 @@ Result<Shape> Parallel::output_shape(const Shape& input) const {
   Shape shape;
   for (std::size_t i = 0; i < branches_.size(); ++i) {
     auto out = branches_[i]->output_shape(input);
-    if (!out) return at(fmt::format("parallel_branches.{}", i), std::move(out).error());
+    if (!out) return under({"parallel_branches", std::to_string(i)}, std::move(out).error());
     if (i == 0) shape = *out;
-    if (!(shape == *out)) return fail(Code::ShapeMismatch, "parallel_branches.{}: {} beside {}; equal shapes expected", i, out->text(), shape.text());
+    if (!(shape == *out)) return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside {}; equal shapes expected", out->text(), shape.text());
   }
   if (config_.combine_mode == Combine::GridScatter) return scatter_shape(shape);
   if (config_.combine_mode == Combine::Filter) {

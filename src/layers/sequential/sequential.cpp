@@ -25,7 +25,7 @@ Result<void> Sequential::build() {
       return fail(Code::InvalidConfig,
                   "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an address expected");
     if (kind == SkipFrom::Kind::Child && child->from().child >= i)
-      return fail(Code::InvalidConfig, "sequential_layers.{}: skip_from {} given, the index of an earlier child expected", i, child->from().child);
+      return fail_at({"sequential_layers", std::to_string(i), "skip_from"}, Code::InvalidConfig, "expected the index of an earlier child, got {}", child->from().child);
   }
   return {};
 }
@@ -65,12 +65,12 @@ Result<Shape> Sequential::output_shape(const Shape& input) const {
     if (const auto source = skip_of(i)) {
       const Shape skip = shape_before(input, *source);
       if (!(skip == shape))
-        return fail(Code::ShapeMismatch, "sequential_layers.{}: residual: skip of shape {} (input of child {}), input of shape {}", i, skip.text(),
+        return fail_at({"sequential_layers", std::to_string(i)}, Code::ShapeMismatch, "residual: skip of shape {} (input of child {}), input of shape {}", skip.text(),
                     *source, shape.text());
       continue;
     }
     auto next = children_[i]->output_shape(shape);
-    if (!next) return at(fmt::format("sequential_layers.{}", i), std::move(next).error());
+    if (!next) return under({"sequential_layers", std::to_string(i)}, std::move(next).error());
     shape = *next;
   }
   if (residual_ && !(shape == input)) return fail(Code::ShapeMismatch, "residual sequential: {} in, {} out", input.text(), shape.text());

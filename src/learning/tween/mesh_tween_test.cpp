@@ -28,10 +28,10 @@ std::string sequence(const std::string& layers) { return R"({"type":"sequential"
 
 Network read(const std::string& spec) {
   auto result = network_from_json(std::string_view(spec));
-  EXPECT_TRUE(result) << (result ? "" : result.error().message) << "\n" << spec;
+  EXPECT_TRUE(result) << (result ? "" : result.error().text()) << "\n" << spec;
   Network network = std::move(result->network);
   const auto initialised = network.initialise();
-  EXPECT_TRUE(initialised) << (initialised ? "" : initialised.error().message);
+  EXPECT_TRUE(initialised) << (initialised ? "" : initialised.error().text());
   return network;
 }
 
@@ -46,10 +46,10 @@ struct Ticking {
           std::size_t ticks = 0)
       : network(read(spec)), input(shape) {
     const auto prepared = network.prepare_steps(shape);
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
     mesh = StepMesh::create(network, options).value();
     auto made = MeshTween::create(network, *mesh, config, {.ticks = ticks});
-    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    EXPECT_TRUE(made) << (made ? "" : made.error().text());
     tween = std::move(*made);
     state.emplace(mesh->create_state().value());
   }
@@ -187,7 +187,7 @@ TEST(MeshTween, M_11_what_is_not_finite_moves_no_weight) {
   const std::vector<float> t = {1e38f, 1};
   const auto done = m.tween->step(*m.state, {.values = {t.data(), Shape::of({1, 2})}}, 0.1);
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, Code::NonFinite) << done.error().message;
+  EXPECT_EQ(done.error().code, Code::NonFinite) << done.error().text();
   EXPECT_EQ(hash_of(m.network), before);
 }
 
@@ -281,7 +281,7 @@ std::string crowd_hash(const TweenConfig& config, int threads, Isa isa, std::siz
     EXPECT_TRUE(m.mesh->step(crowd, {.capture = through != 0}));
     if (t < 6) continue;
     const auto done = m.tween->step(crowd, targets, 0.05);
-    EXPECT_TRUE(done) << done.error().message;
+    EXPECT_TRUE(done) << done.error().text();
   }
   std::string all = hash_of(m.network);
   for (const StepState& s : states) all += to_hex(s.hash());

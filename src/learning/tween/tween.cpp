@@ -103,7 +103,7 @@ Result<void> TweenSession::collect() {
   network_->visit_weights([&](const std::string& path, Weight& w, const Layer&) {
     if (error || w.role() == WeightRole::Statistic || w.is_frozen()) return;
     WeightState& state = weights_[w.slot()];
-    if (auto ready = w.ensure_master(); !ready) return void(error = Error{ready.error().code, path + ": " + ready.error().message});
+    if (auto ready = w.ensure_master(); !ready) return void(error = std::move(ready.error().in_source(path)));
     state.weight = &w, state.velocity = velocities_.size();
     const Element element = w.master64().empty() ? Element::f32 : Element::f64;
     for (Memory* memory : {&state.memory, config_.undo_velocities ? &state.before : nullptr}) {

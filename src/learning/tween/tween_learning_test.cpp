@@ -72,7 +72,7 @@ std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const
   std::vector<T> x(shape.elements());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(kind.ids > 0 ? static_cast<double>(stream.below(i, kind.ids)) : number(stream, i));
   auto y = session->forward({x.data(), shape, element});
-  EXPECT_TRUE(y) << (y ? "" : y.error().message);
+  EXPECT_TRUE(y) << (y ? "" : y.error().text());
   const Shape out = y->shape;
   std::vector<T> t(y->template as<T>(), y->template as<T>() + out.elements());
   for (std::size_t i = 0; i < t.size(); ++i) t[i] += static_cast<T>(0.1 * number(stream, 1000 + i));
@@ -451,7 +451,7 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
       const auto failed = step(1);
       ASSERT_FALSE(failed);
       EXPECT_EQ(failed.error().code, Code::NonFinite);
-      EXPECT_NE(failed.error().message.find("layers.0"), std::string::npos) << failed.error().message;
+      EXPECT_NE(failed.error().text().find("layers.0"), std::string::npos) << failed.error().text();
       EXPECT_EQ(hash_of(network), weights);
       if (undo || mode == "dtp") {
         EXPECT_EQ(state(), before);
@@ -478,7 +478,7 @@ TEST(Tween, L_07_W_62_an_update_beyond_the_largest_float_is_rolled_back) {
     LOOM_OK(session->forward({x.data(), Shape::of({5, 6})}, at_step(0)));
     const auto failed = session->step({.values = {t.data(), Shape::of({5, 4})}}, 1e12);
     ASSERT_FALSE(failed);
-    EXPECT_EQ(failed.error().code, Code::NonFinite) << failed.error().message;
+    EXPECT_EQ(failed.error().code, Code::NonFinite) << failed.error().text();
     EXPECT_EQ(hash_of(network), weights);
   }
 }

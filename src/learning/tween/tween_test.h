@@ -34,12 +34,12 @@ inline Network network_of(const std::vector<std::string>& cells, const std::vect
       fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"{}","default_dtype":"{}","seed":{},"layers":[{}]}})", cells.size(),
                   element == Element::f64 ? "float64" : "float32", dtype, seed, layers);
   auto read = network_from_json(std::string_view(spec));
-  EXPECT_TRUE(read) << (read ? "" : read.error().message) << "\n" << spec;
+  EXPECT_TRUE(read) << (read ? "" : read.error().text()) << "\n" << spec;
   Network network = std::move(read->network);
   const auto initialised = network.initialise();
-  EXPECT_TRUE(initialised) << (initialised ? "" : initialised.error().message);
+  EXPECT_TRUE(initialised) << (initialised ? "" : initialised.error().text());
   const auto prepared = network.prepare(Shape::create(input).value());
-  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().message);
+  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
   return network;
 }
 
@@ -89,7 +89,7 @@ inline std::string hash_of(const Network& network) {
 #define LOOM_OK(expression)                      \
   do {                                           \
     const auto loom_done = (expression);         \
-    ASSERT_TRUE(loom_done) << loom_done.error().message; \
+    ASSERT_TRUE(loom_done) << loom_done.error().text(); \
   } while (false)
 
 }  // namespace loom::test

@@ -57,7 +57,7 @@ std::vector<std::byte> random_blocks(DType dtype, std::size_t rows, std::size_t 
 
 template <class T>
 T value_of(Result<T> result) {
-  if (!result) ADD_FAILURE() << result.error().message;
+  if (!result) ADD_FAILURE() << result.error().text();
   return std::move(result).value();
 }
 

@@ -17,12 +17,12 @@ using test::repeat;
 // How many matches, or the error.
 std::string outcome_of(const std::string& pattern, const std::string& text) {
   const auto regex = Regex::compile(pattern);
-  if (!regex) return regex.error().message;
+  if (!regex) return regex.error().text();
   RegexMatcher matcher(*regex, text);
   Match m;
   for (int count = 0;; ++count) {
     const auto found = matcher.next(m);
-    if (!found) return found.error().message;
+    if (!found) return found.error().text();
     if (!*found) return std::to_string(count);
   }
 }
@@ -58,10 +58,10 @@ TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room)
       const std::string file = "{" + part + "," + model + "}";
       const auto outcome = [&]() -> std::string {
         const auto t = Tokenizer::from_json(file);
-        if (!t) return t.error().message;
+        if (!t) return t.error().text();
         std::vector<std::int32_t> ids;
         const auto r = t->encode("ab ba", {}, ids);
-        return r ? std::to_string(ids.size()) + t->decode(ids) : r.error().message;
+        return r ? std::to_string(ids.size()) + t->decode(ids) : r.error().text();
       };
       std::string small;
       on_small_stack([&] { small = outcome(); });
@@ -75,10 +75,10 @@ TEST(SmallStack, J_23_json_that_nests_as_deeply_as_it_may_has_room) {
          {repeat(n, "[") + repeat(n, "]"), repeat(n, "{\"k\":") + "1" + repeat(n, "}"), repeat(n, "[{\"k\":") + "1" + repeat(n, "}]")}) {
       const auto outcome = [&]() -> std::string {
         const auto json = parse_json(text);
-        if (!json) return json.error().message;
+        if (!json) return json.error().text();
         const Json copy = *json;
         const auto canonical = dump_canonical(copy);
-        return dump_json(copy) + (canonical ? *canonical : canonical.error().message) + (copy == *json ? "equal" : "different");
+        return dump_json(copy) + (canonical ? *canonical : canonical.error().text()) + (copy == *json ? "equal" : "different");
       };
       std::string small;
       on_small_stack([&] { small = outcome(); });

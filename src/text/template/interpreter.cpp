@@ -31,7 +31,7 @@ Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const
 
 Error Machine::located(Error error) const {
   error.message = shortened(error.message, 2000);
-  if (line_ > 0) error.message = fmt::format("line {}: {}", line_, error.message);
+  if (line_ > 0) error.in_source(fmt::format("line {}", line_));
   return error;
 }
 

@@ -26,7 +26,7 @@ Result<std::string> rendered(const std::string& source, const Json& context = Js
 
 // Outcome of a render: its text, or the kind of its error.
 std::string outcome(const Result<std::string>& r) {
-  return r ? "ok " + *r : r.error().code == Code::LimitExceeded ? "limit" : "error " + r.error().message;
+  return r ? "ok " + *r : r.error().code == Code::LimitExceeded ? "limit" : "error " + r.error().text();
 }
 
 TEST(StackLimit, F_01_knows_the_stack_of_its_thread) {

@@ -30,7 +30,7 @@ Json context_of(std::size_t size) {
 // Steps of `source` over variables whose size is `size`. An error counts as well: the work before it was done.
 std::uint64_t steps_of(const std::string& source, std::size_t size) {
   const auto program = parse_template(source);
-  EXPECT_TRUE(program) << source << ": " << program.error().message;
+  EXPECT_TRUE(program) << source << ": " << program.error().text();
   if (!program) return 0;
   static std::map<std::size_t, Json> contexts;
   Json& context = contexts[size];
@@ -165,7 +165,7 @@ TEST(TemplateSteps, X_10_short_templates_cannot_run_for_long) {
     Machine machine(*program, limits, now);
     const auto out = machine.run(Json::object());
     ASSERT_FALSE(out) << body;
-    EXPECT_EQ(out.error().code, Code::LimitExceeded) << body << ": " << out.error().message;
+    EXPECT_EQ(out.error().code, Code::LimitExceeded) << body << ": " << out.error().text();
   }
 }
 

@@ -19,7 +19,7 @@ const TemplateTime kNow{2025, 3, 7, 14, 5, 9, 0};
 
 std::string golden(const std::string& name) {
   auto text = read_text_file(test::source_path("tests/golden/template/") + name);
-  EXPECT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(text) << text.error().text();
   return text.value_or("");
 }
 Json golden_json(const std::string& name) { return parse_json(golden(name)).value_or(Json()); }
@@ -31,7 +31,7 @@ std::string data_path(const std::string& name) {
 }
 std::string real_template(const std::string& name) {
   auto text = read_text_file(data_path("vocabs/templates/" + name));
-  EXPECT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(text) << text.error().text();
   return text.value_or("");
 }
 
@@ -44,12 +44,12 @@ Result<std::string> render(const std::string& source) { return render(source, Js
 // "ok text", "raise text", "undefined text", "error": the golden notation. Empty when `got` fits.
 std::string difference(const Result<std::string>& got, const std::string& expected) {
   if (expected.starts_with("ok ")) {
-    if (!got) return "error: " + got.error().message;
+    if (!got) return "error: " + got.error().text();
     return *got == expected.substr(3) ? "" : "printed: " + *got;
   }
   if (got) return "printed: " + *got;
   for (const std::string_view kind : {"raise ", "undefined "})
-    if (expected.starts_with(kind) && !got.error().message.ends_with(": " + expected.substr(kind.size()))) return "error: " + got.error().message;
+    if (expected.starts_with(kind) && !got.error().text().ends_with(": " + expected.substr(kind.size()))) return "error: " + got.error().text();
   return "";
 }
 
@@ -80,7 +80,7 @@ TEST(Template, X_10_every_real_template_renders_as_jinja2) {
     if (expected[0] == '"') {
       why = difference(got, *as_string(parse_json(expected).value()));
     } else if (!got) {
-      why = got.error().message;
+      why = got.error().text();
     } else {
       Sha256 sha;
       sha.update(std::as_bytes(std::span(got->data(), got->size())));
@@ -101,7 +101,7 @@ TEST(Template, X_10_whole_prompts) {
   for (const auto& [key, text] : full.items()) {
     const auto part = split(key, ' ');
     const auto got = render(real_template(part[0]), *find(contexts, part[1]));
-    ASSERT_TRUE(got) << key << ": " << got.error().message;
+    ASSERT_TRUE(got) << key << ": " << got.error().text();
     EXPECT_EQ(*got, *as_string(text)) << key;
     ++prompts;
   }
@@ -152,7 +152,7 @@ TEST(Template, G_105_named_templates_print_their_family) {
     const auto source = builtin_template(name);
     ASSERT_TRUE(source) << name;
     const auto got = render(std::string(*source), chat);
-    ASSERT_TRUE(got) << name << ": " << got.error().message;
+    ASSERT_TRUE(got) << name << ": " << got.error().text();
     EXPECT_EQ(*got, expected) << name;
   }
   EXPECT_EQ(builtin_template("SmolLM3").error().code, Code::NoTemplate);
@@ -166,9 +166,9 @@ TEST(Template, X_10_context_is_that_of_transformers) {
 }
 
 TEST(Template, X_10_errors_name_the_line) {
-  EXPECT_EQ(render("a\n{{ raise_exception('no ' ~ 1) }}").error().message, "template: line 2: no 1");
-  EXPECT_EQ(render("a\n\n{{ x.y }}").error().message, "template: line 3: 'x' is undefined");
-  EXPECT_EQ(render("a\n{% if %}").error().message, "template: line 2: expected an expression, got '%}'");
+  EXPECT_EQ(render("a\n{{ raise_exception('no ' ~ 1) }}").error().text(), "template: line 2: no 1");
+  EXPECT_EQ(render("a\n\n{{ x.y }}").error().text(), "template: line 3: 'x' is undefined");
+  EXPECT_EQ(render("a\n{% if %}").error().text(), "template: line 2: expected an expression, got '%}'");
   EXPECT_EQ(render("{% include 'x' %}").error().code, Code::Unsupported);
   EXPECT_EQ(render("{% extends 'x' %}").error().code, Code::Unsupported);
   EXPECT_EQ(render("{% import 'x' as y %}").error().code, Code::Unsupported);
@@ -177,7 +177,7 @@ TEST(Template, X_10_errors_name_the_line) {
   EXPECT_EQ(render("{{ 3 ** 99 }}").error().code, Code::OutOfRange);
   EXPECT_EQ(render("{{ 99999999999999999999 }}").error().code, Code::Unsupported);
   const auto no_clock = ChatTemplate::parse("{{ strftime_now('%Y') }}")->render(Json::object());
-  EXPECT_EQ(no_clock.error().message, "template: line 1: strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
+  EXPECT_EQ(no_clock.error().text(), "template: line 1: strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
 }
 
 // jinja2 3.1.6: ('a', 'b') True False False m
@@ -199,7 +199,7 @@ TEST(Template, X_10_what_is_not_there_is_named) {
     const auto got = render(source);
     ASSERT_FALSE(got) << source << " printed " << *got;
     EXPECT_EQ(got.error().code, Code::Unsupported) << source;
-    EXPECT_EQ(got.error().message, std::string("template: line 1: ") + message);
+    EXPECT_EQ(got.error().text(), std::string("template: line 1: ") + message);
   }
 }
 
@@ -209,8 +209,8 @@ TEST(Template, X_10_messages_are_short) {
                              "{{ '%(' ~ 'a' * 1000000 ~ ')s' }}{{ ('%(' ~ 'a' * 1000000 ~ ')s') % {} }}", "{{ [].x['\u00e9' * 1000000] }}"}) {
     const auto got = render(source);
     ASSERT_FALSE(got) << source;
-    EXPECT_LT(got.error().message.size(), 2100u) << source;
-    EXPECT_TRUE(is_utf8(got.error().message)) << source;
+    EXPECT_LT(got.error().text().size(), 2100u) << source;
+    EXPECT_TRUE(is_utf8(got.error().text())) << source;
   }
 }
 
@@ -267,7 +267,7 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
   for (const std::string& bomb : bombs) {
     const auto got = render(bomb, Json::object(), {.max_steps = 2'000'000, .max_memory_bytes = std::size_t{128} << 20});
     ASSERT_FALSE(got) << bomb;
-    EXPECT_TRUE(got.error().code == Code::LimitExceeded || got.error().code == Code::TemplateError) << bomb << ": " << got.error().message;
+    EXPECT_TRUE(got.error().code == Code::LimitExceeded || got.error().code == Code::TemplateError) << bomb << ": " << got.error().text();
   }
   EXPECT_EQ(render("{{ 'x' * 100 }}", Json::object(), {.max_output_bytes = 99}).error().code, Code::LimitExceeded);
 }
@@ -309,7 +309,7 @@ TEST(Template, X_10_deep_nesting_is_an_error) {
                                       "{{ x" + many("()") + " }}"}) {
       const auto got = render(source);
       if (!got) {
-        EXPECT_LT(got.error().message.size(), 300u) << source.substr(0, 40);
+        EXPECT_LT(got.error().text().size(), 300u) << source.substr(0, 40);
       }
     }
   }

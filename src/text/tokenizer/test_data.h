@@ -115,14 +115,14 @@ inline std::string parameter_name(std::string name) {
 
 template <class T>
 T value_of(Result<T> r) {
-  if (!r) ADD_FAILURE() << r.error().message;
+  if (!r) ADD_FAILURE() << r.error().text();
   return std::move(r.value());
 }
 
 inline std::vector<std::int32_t> encode(const Tokenizer& t, std::string_view text, bool add_special = true, bool parse_special = true) {
   std::vector<std::int32_t> ids;
   const auto r = t.encode(text, {add_special, parse_special}, ids);
-  EXPECT_TRUE(r.has_value()) << (r ? "" : r.error().message);
+  EXPECT_TRUE(r.has_value()) << (r ? "" : r.error().text());
   return ids;
 }
 

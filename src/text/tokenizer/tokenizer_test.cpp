@@ -256,7 +256,7 @@ TEST(Tokenizer, X_01_unknown_components_are_named) {
     const auto r = Tokenizer::from_json(fmt::format(R"({{"{}":{{"type":"Quux"}},"model":{{"type":"BPE","vocab":{{"a":0}},"merges":[]}}}})", part));
     ASSERT_FALSE(r.has_value()) << part;
     EXPECT_EQ(r.error().code, Code::Unsupported);
-    EXPECT_NE(r.error().message.find("Quux"), std::string::npos) << r.error().message;
+    EXPECT_NE(r.error().text().find("Quux"), std::string::npos) << r.error().text();
   }
   EXPECT_EQ(Tokenizer::from_json(R"({"model":{"type":"WordLevel","vocab":{"a":0}}})").error().code, Code::Unsupported);
   auto spec = gguf_spec("vocabs/gpt-2.gguf");
@@ -264,7 +264,7 @@ TEST(Tokenizer, X_01_unknown_components_are_named) {
   const auto r = Tokenizer::from_vocab(spec);
   ASSERT_FALSE(r.has_value());
   EXPECT_EQ(r.error().code, Code::Unsupported);
-  EXPECT_NE(r.error().message.find("quux"), std::string::npos);
+  EXPECT_NE(r.error().text().find("quux"), std::string::npos);
 }
 
 TEST(Tokenizer, X_01_files_that_make_no_sense_are_refused) {

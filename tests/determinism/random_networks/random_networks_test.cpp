@@ -33,7 +33,7 @@ TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {
     const Trial trial = random_trial(kSeed, k);
     EXPECT_EQ(dump_json(trial_to_json(trial)), dump_json(trial_to_json(random_trial(kSeed, k))));
     const auto again = trial_from_json(trial_to_json(trial));
-    ASSERT_TRUE(again) << again.error().message;
+    ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(dump_json(trial_to_json(*again)), dump_json(trial_to_json(trial)));
     seen.insert(dump_json(trial_to_json(trial)));
   }
@@ -46,9 +46,9 @@ TEST(RandomNetworks, kept_cases_give_the_same_bits_in_every_way) {
   for (const auto& file : std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
     SCOPED_TRACE(file.path().filename().string());
     const auto json = parse_json(test::read_all(file.path().string()));
-    ASSERT_TRUE(json) << json.error().message;
+    ASSERT_TRUE(json) << json.error().text();
     const auto trial = trial_from_json(*json);
-    ASSERT_TRUE(trial) << trial.error().message;
+    ASSERT_TRUE(trial) << trial.error().text();
     EXPECT_EQ(check_trial(*trial, trial_ways(*trial, 0, true)).difference, "");
     ++count;
   }

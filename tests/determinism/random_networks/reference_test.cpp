@@ -76,7 +76,7 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     if (trial.mode.starts_with("mesh") || is_of_language(trial) || trial.inputs == "non-finite") continue;
     SCOPED_TRACE(fmt::format("case {} of seed {}", k, kSeed));
     auto network = trial_network(trial);
-    ASSERT_TRUE(network) << network.error().message;
+    ASSERT_TRUE(network) << network.error().text();
     const bool wide = network->settings.activations == Element::f64;
     const std::vector<double> x = trial_input(trial, "x0");
     const std::vector<float> narrow(x.begin(), x.end());
@@ -88,7 +88,7 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     const auto session = NetworkSession::create(*network, options).value();
     session->watch(&watch);
     const auto y = session->forward(view);
-    ASSERT_TRUE(y) << y.error().message;
+    ASSERT_TRUE(y) << y.error().text();
     EXPECT_EQ(watch.difference_found(), "") << dump_json(trial_to_json(trial));
     const auto expected = reference.run(tensor_of(view));
     EXPECT_EQ(expected ? difference(*y, *expected) : "", "") << "the whole network: " << dump_json(trial_to_json(trial));
@@ -213,7 +213,7 @@ TEST(RandomNetworks, gradients_agree_with_differences) {
     const Trial trial = random_trial(kSeed + 1, k);
     if (trial.mode.starts_with("mesh") || is_of_language(trial) || trial.inputs != "uniform" || !has_plain_derivatives(trial.network)) continue;
     const auto difference = Slope(trial, k).difference();
-    ASSERT_TRUE(difference) << difference.error().message << "\n" << dump_json(trial_to_json(trial));
+    ASSERT_TRUE(difference) << difference.error().text() << "\n" << dump_json(trial_to_json(trial));
     EXPECT_LT(*difference, 1e-5) << "case " << k << " of seed " << kSeed + 1 << ": " << dump_json(trial_to_json(trial));
     ++checked;
   }
