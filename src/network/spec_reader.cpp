@@ -319,7 +319,8 @@ std::optional<Address> read_address(Findings& findings, const Json& spec, const 
     const Json* given = find(spec, kPlacement[i]);
     const auto n = given == nullptr ? std::nullopt : as_int(*given);
     if (!n || *n < 0 || *n > 65535) {
-      findings.add(Code::InvalidConfig, below(place, kPlacement[i]), given == nullptr ? "is missing" : expected("an integer from 0 to 65535", *given));
+      findings.add(Code::InvalidConfig, below(place, kPlacement[i]),
+                   given == nullptr ? "is missing" : expected("an integer from 0 to 65535", *given));
       return std::nullopt;
     }
     *parts[i] = static_cast<std::size_t>(*n);
@@ -346,7 +347,8 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
       findings.add(std::move(shape.error().under({"input_shape"})));
   }
   if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != kNumericsVersion)
-    reader.complain(Code::Unsupported, "numerics_version", expected(fmt::format("version {}, which this program computes", kNumericsVersion), *version));
+    reader.complain(Code::Unsupported, "numerics_version",
+                    expected(fmt::format("version {}, which this program computes", kNumericsVersion), *version));
   if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
   read_hints(findings, reader, {}, kNetworkHintKeys);
 }
@@ -413,7 +415,8 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (options.initialise) {
     const std::uint64_t bytes = network.resident_bytes() + elements * sizeof(float);  // masters
     if (bytes > options.max_bytes)
-      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements, static_cast<double>(bytes) / 1e9,
+      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements,
+                     static_cast<double>(bytes) / 1e9,
                   static_cast<double>(options.max_bytes) / 1e9);
   }
   read_given_weights(findings);
