@@ -353,6 +353,29 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
   read_hints(findings, reader, {}, kNetworkHintKeys);
 }
 
+// Fills the network; the cell of each item, num_cells() for one that has none.
+std::vector<std::size_t> read_cells(Findings& findings, Network& network, const Json& layers, bool is_list) {
+  std::vector<std::size_t> cells;
+  for (std::size_t i = 0; i < layers.size() && findings.errors.size() < ConfigFindings::kMost; ++i) {
+    const Steps place = {"layers", std::to_string(i)};
+    const Json& item = layers[i];
+    cells.push_back(network.num_cells());
+    const auto address = is_list && is_unplaced(item) ? Address{0, 0, 0, i} : read_address(findings, item, place);
+    Cell cell = read_cell(findings, item, place, 0, kPlacement);
+    if (!address || cell.is_empty()) continue;
+    const auto index = network.index_of(*address);
+    if (!index) {
+      findings.add(std::move(Error(index.error()).under(place)));
+    } else if (!network.cell(*index).is_empty()) {
+      findings.add(Code::InvalidConfig, place, network.place_text(*index) + " is taken by an earlier layer");
+    } else {
+      network.exchange(*index, std::move(cell));
+      cells.back() = *index;
+    }
+  }
+  return cells;
+}
+
 }  // namespace
 
 Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options) {
@@ -383,24 +406,7 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   findings.default_dtype = settings.default_dtype, findings.init = settings.init, findings.init_scale = settings.init_scale;
   if (is_list) size = {1, 1, 1, std::max<std::size_t>(layers->size(), 1)};
   LOOM_TRY(Network network, Network::create(size));
-  std::vector<std::size_t> cells;  // of each item
-  for (std::size_t i = 0; i < layers->size() && findings.errors.size() < ConfigFindings::kMost; ++i) {
-    const Steps place = {"layers", std::to_string(i)};
-    const Json& item = (*layers)[i];
-    cells.push_back(network.num_cells());
-    const auto address = is_list && is_unplaced(item) ? Address{0, 0, 0, i} : read_address(findings, item, place);
-    Cell cell = read_cell(findings, item, place, 0, kPlacement);
-    if (!address || cell.is_empty()) continue;
-    const auto index = network.index_of(*address);
-    if (!index) {
-      findings.add(std::move(Error(index.error()).under(place)));
-    } else if (!network.cell(*index).is_empty()) {
-      findings.add(Code::InvalidConfig, place, network.place_text(*index) + " is taken by an earlier layer");
-    } else {
-      network.exchange(*index, std::move(cell));
-      cells.back() = *index;
-    }
-  }
+  const std::vector<std::size_t> cells = read_cells(findings, network, *layers, is_list);
   network.settings = std::move(settings);
   if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network))
     complain_of_unread_scale(reader, network.settings.init);
