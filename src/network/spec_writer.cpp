@@ -1,4 +1,5 @@
 #include "core/config_writer.h"
+#include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "layers/all.h"
 #include "network/spec.h"

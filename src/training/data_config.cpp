@@ -5,6 +5,7 @@
 
 #include "core/config_reader.h"
 #include "core/config_writer.h"
+#include "core/nearest.h"
 #include "data/csv/csv.h"
 #include "data/idx/idx.h"
 #include "data/images/image_folder.h"

@@ -6,6 +6,7 @@
 #include "core/config_writer.h"
 #include "learning/names.h"
 #include "training/config_fields.h"
+#include "training/data_config.h"
 
 namespace loom {
 namespace {
