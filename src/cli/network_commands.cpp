@@ -262,7 +262,9 @@ Run diff_command(CLI::App& app) {
 
 Run schema_command(CLI::App& app) {
   auto what = std::make_shared<std::string>("network");
-  app.add_option("what", *what, "What the schema describes: network, training or evolution")->check(CLI::IsMember({"network", "training", "evolution"}))->capture_default_str();
+  app.add_option("what", *what, "What the schema describes: network, training or evolution")
+      ->check(CLI::IsMember({"network", "training", "evolution"}))
+      ->capture_default_str();
   return [what] {
     print_json(*what == "training" ? train_schema() : *what == "evolution" ? evolution_schema() : spec_schema());
     return static_cast<int>(kOk);

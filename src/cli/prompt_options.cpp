@@ -15,7 +15,8 @@ Result<ChatTemplate> named_template(const std::string& name) {
     if (!is_file(name))
       if (const auto builtin = builtin_template(name)) return std::string(*builtin);
     auto text = read_text_file(name, kLongestTemplate);
-    if (!text && text.error().code == Code::NotFound) return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name, builtin_template(name).error().text());
+    if (!text && text.error().code == Code::NotFound)
+      return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name, builtin_template(name).error().text());
     return text;
   }();
   if (!source) return tl::make_unexpected(std::move(source).error());

@@ -55,7 +55,8 @@ std::string shown(const Json& value) {
 
 std::string expected(std::string_view what, const Json& given) { return fmt::format("expected {}, got {}", what, shown(given)); }
 
-ConfigReader::ConfigReader(ConfigFindings& findings, const Json* object, Steps place) : findings_(findings), object_(object), place_(std::move(place)) {
+ConfigReader::ConfigReader(ConfigFindings& findings, const Json* object, Steps place)
+    : findings_(findings), object_(object), place_(std::move(place)) {
   if (object_ == nullptr || object_->is_object()) return;
   findings_.add(Code::InvalidConfig, place_, expected("an object", *object_));
   object_ = nullptr;
@@ -96,7 +97,8 @@ void ConfigReader::complain(Code code, Key key, std::string message) {
 void ConfigReader::finish() {
   if (object_ == nullptr) return;
   for (const auto& [key, value] : object_->items())
-    if (!used_.contains(key)) findings_.object_to(Code::UnknownKey, steps_to(key), fmt::format("unknown key; nearest: {}", nearest_names(key, known_)));
+    if (!used_.contains(key))
+      findings_.object_to(Code::UnknownKey, steps_to(key), fmt::format("unknown key; nearest: {}", nearest_names(key, known_)));
 }
 
 void ConfigReader::operator()(Key key, bool& value) {

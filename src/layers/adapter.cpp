@@ -71,7 +71,8 @@ Result<void> attach_adapters(Layer& layer) {
     if (found == matrices.end()) {
       std::string known;
       for (const Weight* w : matrices) known += (known.empty() ? "" : ", ") + w->name();
-      return fail_at({"adapters", std::to_string(i), "weight"}, config.weight.empty() ? Code::InvalidConfig : Code::UnknownName, "{} {} matrices: {}; one of them expected",
+      return fail_at({"adapters", std::to_string(i), "weight"}, config.weight.empty() ? Code::InvalidConfig : Code::UnknownName,
+                     "{} {} matrices: {}; one of them expected",
                   layer.kind(), matrices.size(), known);
     }
     if (auto attached = attach_adapter(**found, config); !attached) return under({"adapters", std::to_string(i)}, std::move(attached).error());

@@ -273,7 +273,8 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
     return fail_at({"rope_theta"}, Code::InvalidConfig, "it or /partial_rotary_factor stands in two places with two values");
   // transformers ignores it in these families, or fails.
   if (c.partial_rotary_factor != 1)
-    return fail_at({"partial_rotary_factor"}, Code::Unsupported, "expected 1, since models of type {} turn whole heads, got {}", c.architecture, c.partial_rotary_factor);
+    return fail_at({"partial_rotary_factor"}, Code::Unsupported, "expected 1, since models of type {} turn whole heads, got {}", c.architecture,
+                   c.partial_rotary_factor);
   return {};
 }
 
@@ -298,14 +299,17 @@ Result<void> read_window(const Json& config, const Fields& in, const Family& fam
   const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
   for (std::size_t i = 0; i < layers; ++i) c.layer_slides.push_back(static_cast<std::int64_t>(i) >= first);
   if (const Json* types = in.get("layer_types")) {
-    if (!types->is_array() || types->size() != layers) return fail_at({"layer_types"}, Code::InvalidConfig, "{}", expected(fmt::format("a list of {} names", layers), *types));
+    if (!types->is_array() || types->size() != layers)
+      return fail_at({"layer_types"}, Code::InvalidConfig, "{}", expected(fmt::format("a list of {} names", layers), *types));
     for (std::size_t i = 0; i < layers; ++i) {
       const Json& t = (*types)[i];
       const std::string* kind = as_string(t);
       if (!kind || (*kind != "full_attention" && *kind != "sliding_attention"))
-        return fail_at({"layer_types", std::to_string(i)}, Code::Unsupported, "{} is not supported; full_attention and sliding_attention are", shown(t));
+        return fail_at({"layer_types", std::to_string(i)}, Code::Unsupported, "{} is not supported; full_attention and sliding_attention are",
+                       shown(t));
       const bool slides = *kind == "sliding_attention";
-      if (slides && c.sliding_window == 0) return fail_at({"layer_types"}, Code::InvalidConfig, "has sliding layers, but no sliding_window is in use");
+      if (slides && c.sliding_window == 0)
+        return fail_at({"layer_types"}, Code::InvalidConfig, "has sliding layers, but no sliding_window is in use");
       if (!family.slides_by_layer && slides != (c.sliding_window > 0))
         return fail_at({"layer_types"}, Code::Unsupported, "the layers of a {} model are all of one kind", c.architecture);
       c.layer_slides[i] = slides;
@@ -323,7 +327,8 @@ Result<void> read_biases(const Fields& in, ModelConfig& c) {
   // Which classes of transformers read these two keys; the others have fixed biases and ignore them.
   if (attention && c.architecture != "llama" && c.architecture != "qwen3")
     return fail_at({"attention_bias"}, Code::Unsupported, "models of type {} have no such option", c.architecture);
-  if (c.mlp_bias && c.architecture != "llama") return fail_at({"mlp_bias"}, Code::Unsupported, "models of type {} have no such option", c.architecture);
+  if (c.mlp_bias && c.architecture != "llama")
+    return fail_at({"mlp_bias"}, Code::Unsupported, "models of type {} have no such option", c.architecture);
   c.qkv_bias = attention || c.architecture == "qwen2";
   c.o_bias = attention;
   c.qk_norm = c.architecture == "qwen3";
@@ -344,10 +349,12 @@ Result<void> read_ternary(const Json& quantization, ModelConfig& c) {
   LOOM_TRY_VOID(in.boolean("use_rms_norm", use_rms_norm));
   constexpr std::string_view kKnown[] = {"quant_method", "linear_class", "quantization_mode", "use_rms_norm", "rms_norm_eps", "modules_to_not_convert"};
   for (const auto& [key, value] : *quantization.get_ptr<const Json::object_t*>())
-    if (!value.is_null() && !contains(kKnown, key)) return fail_at({"quantization_config", printable(key)}, Code::UnknownKey, "unknown key; nearest: {}", nearest_names(key, kKnown));
+    if (!value.is_null() && !contains(kKnown, key))
+      return fail_at({"quantization_config", printable(key)}, Code::UnknownKey, "unknown key; nearest: {}", nearest_names(key, kKnown));
   const bool known = linear == "autobitlinear" || linear == "bitlinear";
   if (method != "bitnet" || !known || mode != "offline" || use_rms_norm)
-    return fail_at({"quantization_config"}, Code::Unsupported, "{} is not supported; bitnet's autobitlinear and bitlinear, offline and without a norm, are",
+    return fail_at({"quantization_config"}, Code::Unsupported,
+                   "{} is not supported; bitnet's autobitlinear and bitlinear, offline and without a norm, are",
                 printable(dump_json(quantization)));
   c.ternary_weights = linear == "autobitlinear" ? TernaryWeights::Multiplied : TernaryWeights::Divided;
   return {};
@@ -456,7 +463,8 @@ Result<void> add_generation_config(ModelConfig& config, const Json& generation_c
   if (!ids) return at("generation_config", ids.error());
   for (const std::int64_t id : *ids) {
     if (id >= config.vocab_size)
-      return at("generation_config", {Code::InvalidConfig, fmt::format("{} is outside the vocabulary of {}", id, config.vocab_size), Steps{"eos_token_id"}});
+      return at("generation_config", {Code::InvalidConfig, fmt::format("{} is outside the vocabulary of {}", id, config.vocab_size),
+                                      Steps{"eos_token_id"}});
     config.eos_token_ids.push_back(id);
   }
   sort_unique(config.eos_token_ids);

@@ -22,7 +22,8 @@ std::size_t nesting_of(Layer& layer) {
 }
 
 // Every layer with its path and the number of containers around it.
-void visit_nested(const std::string& path, Layer& layer, std::size_t nesting, const std::function<void(const std::string&, Layer&, std::size_t)>& visit) {
+void visit_nested(const std::string& path, Layer& layer, std::size_t nesting,
+                  const std::function<void(const std::string&, Layer&, std::size_t)>& visit) {
   visit(path, layer, nesting);
   layer.visit_children([&](const std::string& below, Layer& child) { visit_nested(path + "." + below, child, nesting + 1, visit); });
 }

@@ -319,7 +319,8 @@ std::optional<Address> read_address(Findings& findings, const Json& spec, const 
     const Json* given = find(spec, kPlacement[i]);
     const auto n = given == nullptr ? std::nullopt : as_int(*given);
     if (!n || *n < 0 || *n > 65535) {
-      findings.add(Code::InvalidConfig, below(place, kPlacement[i]), given == nullptr ? "is missing" : expected("an integer from 0 to 65535", *given));
+      findings.add(Code::InvalidConfig, below(place, kPlacement[i]),
+                   given == nullptr ? "is missing" : expected("an integer from 0 to 65535", *given));
       return std::nullopt;
     }
     *parts[i] = static_cast<std::size_t>(*n);
@@ -346,9 +347,33 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
       findings.add(std::move(shape.error().under({"input_shape"})));
   }
   if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != kNumericsVersion)
-    reader.complain(Code::Unsupported, "numerics_version", expected(fmt::format("version {}, which this program computes", kNumericsVersion), *version));
+    reader.complain(Code::Unsupported, "numerics_version",
+                    expected(fmt::format("version {}, which this program computes", kNumericsVersion), *version));
   if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
   read_hints(findings, reader, {}, kNetworkHintKeys);
+}
+
+// Fills the network; the cell of each item, num_cells() for one that has none.
+std::vector<std::size_t> read_cells(Findings& findings, Network& network, const Json& layers, bool is_list) {
+  std::vector<std::size_t> cells;
+  for (std::size_t i = 0; i < layers.size() && findings.errors.size() < ConfigFindings::kMost; ++i) {
+    const Steps place = {"layers", std::to_string(i)};
+    const Json& item = layers[i];
+    cells.push_back(network.num_cells());
+    const auto address = is_list && is_unplaced(item) ? Address{0, 0, 0, i} : read_address(findings, item, place);
+    Cell cell = read_cell(findings, item, place, 0, kPlacement);
+    if (!address || cell.is_empty()) continue;
+    const auto index = network.index_of(*address);
+    if (!index) {
+      findings.add(std::move(Error(index.error()).under(place)));
+    } else if (!network.cell(*index).is_empty()) {
+      findings.add(Code::InvalidConfig, place, network.place_text(*index) + " is taken by an earlier layer");
+    } else {
+      network.exchange(*index, std::move(cell));
+      cells.back() = *index;
+    }
+  }
+  return cells;
 }
 
 }  // namespace
@@ -381,24 +406,7 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   findings.default_dtype = settings.default_dtype, findings.init = settings.init, findings.init_scale = settings.init_scale;
   if (is_list) size = {1, 1, 1, std::max<std::size_t>(layers->size(), 1)};
   LOOM_TRY(Network network, Network::create(size));
-  std::vector<std::size_t> cells;  // of each item
-  for (std::size_t i = 0; i < layers->size() && findings.errors.size() < ConfigFindings::kMost; ++i) {
-    const Steps place = {"layers", std::to_string(i)};
-    const Json& item = (*layers)[i];
-    cells.push_back(network.num_cells());
-    const auto address = is_list && is_unplaced(item) ? Address{0, 0, 0, i} : read_address(findings, item, place);
-    Cell cell = read_cell(findings, item, place, 0, kPlacement);
-    if (!address || cell.is_empty()) continue;
-    const auto index = network.index_of(*address);
-    if (!index) {
-      findings.add(std::move(Error(index.error()).under(place)));
-    } else if (!network.cell(*index).is_empty()) {
-      findings.add(Code::InvalidConfig, place, network.place_text(*index) + " is taken by an earlier layer");
-    } else {
-      network.exchange(*index, std::move(cell));
-      cells.back() = *index;
-    }
-  }
+  const std::vector<std::size_t> cells = read_cells(findings, network, *layers, is_list);
   network.settings = std::move(settings);
   if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network))
     complain_of_unread_scale(reader, network.settings.init);
@@ -413,7 +421,8 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (options.initialise) {
     const std::uint64_t bytes = network.resident_bytes() + elements * sizeof(float);  // masters
     if (bytes > options.max_bytes)
-      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements, static_cast<double>(bytes) / 1e9,
+      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements,
+                     static_cast<double>(bytes) / 1e9,
                   static_cast<double>(options.max_bytes) / 1e9);
   }
   read_given_weights(findings);

@@ -1,4 +1,5 @@
 #include "core/config_writer.h"
+#include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "layers/all.h"
 #include "network/spec.h"
@@ -135,7 +136,9 @@ class LayerSchema final : public FieldVisitor, public SchemaWriter {
     const Json list = {{"type", "array"}, {"items", kSize}, {"maxItems", 3}};
     put(key, {{"anyOf", Json::array({kSize, list})}});
   }
-  void operator()(Key key, SkipFrom&) override { put(key, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, kSize, kAddress})}}); }
+  void operator()(Key key, SkipFrom&) override {
+    put(key, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, kSize, kAddress})}});
+  }
   void operator()(Key key, LayerRef&) override { put(key, {{"anyOf", Json::array({{{"type", "string"}}, kAddress})}}); }
   void operator()(Key key, std::vector<LayerPtr>&) override { put(key, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
   void operator()(Key key, LayerPtr&) override { put(key, {{"$ref", "#/$defs/layer"}}); }

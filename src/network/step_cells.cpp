@@ -147,7 +147,8 @@ Result<void> Network::infer_steps() {
     if (known[i] || !c.starts || c.feed != Merge::Concat || before(i) == nullptr) continue;
     const auto width = c.operation == nullptr ? std::nullopt : DeclaredWidth::of(*c.operation);
     if (!width || *width <= before(i)->cols())
-      return fail_at(steps(i), Code::ShapeMismatch, "{} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
+      return fail_at(steps(i), Code::ShapeMismatch,
+                     "{} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
                      place_text(c.link), before(i)->cols());
     const Shape declared = *before(i)->with_cols(*width);
     const auto open = [&](std::size_t cell) { return cell == i && !known[i] ? make(i, declared) : settle(cell); };
@@ -156,7 +157,8 @@ Result<void> Network::infer_steps() {
   if (error) return tl::make_unexpected(*std::move(error));
   for (std::size_t i = 0; i < step_cells_.size(); ++i) {
     StepCell& c = step_cells_[i];
-    if (c.starts && !known[i]) return fail_at(steps(i), Code::ShapeMismatch, "its shape follows from nothing; give the ring a cell with a declared width");
+    if (c.starts && !known[i])
+      return fail_at(steps(i), Code::ShapeMismatch, "its shape follows from nothing; give the ring a cell with a declared width");
     if (!c.starts) c.input = c.output = step_input_;  // never read
   }
   return {};

@@ -5,6 +5,7 @@
 
 #include "core/config_reader.h"
 #include "core/config_writer.h"
+#include "core/nearest.h"
 #include "data/csv/csv.h"
 #include "data/idx/idx.h"
 #include "data/images/image_folder.h"
@@ -62,7 +63,8 @@ void source_fields(ConfigVisitor& visit, DataConfig& c) {
     visit({"classes", "idx, npy, npz: how many; 0: the greatest label and one"}, c.arrays.classes, kAnySize);
   }
   if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv, Format::Images))
-    visit({"class_names", "One per class. Without `class_ids` a csv's targets are such names; the subfolders of images. A validation set takes those of "
+    visit({"class_names",
+           "One per class. Without `class_ids` a csv's targets are such names; the subfolders of images. A validation set takes those of "
                           "the training set"},
           c.class_names);
   if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv)) {
@@ -99,7 +101,8 @@ void normalise_fields(ConfigVisitor& visit, NormaliseConfig& c) {
   visit.choice({"method", "mean_std or min_max, or"}, c.method, {"", "mean_std", "min_max"});
   visit({"offset", "y = (x - offset) * scale with these numbers"}, c.offset);
   visit({"scale", "The same"}, c.scale);
-  visit.choice({"by", "The elements that share a number: whole, element, first_axis, last_axis"}, c.by, {"whole", "element", "first_axis", "last_axis"});
+  visit.choice({"by", "The elements that share a number: whole, element, first_axis, last_axis"}, c.by,
+               {"whole", "element", "first_axis", "last_axis"});
 }
 
 void augment_fields(ConfigVisitor& visit, AugmentConfig& c) {
@@ -114,7 +117,8 @@ void augment_fields(ConfigVisitor& visit, AugmentConfig& c) {
 
 void data_fields(ConfigVisitor& visit, DataConfig& c) {
   source_fields(visit, c);
-  visit.json({"validation", "A data set of its own, an object like this one but for the keys below. It is normalised as the training samples are"}, c.validation);
+  visit.json({"validation", "A data set of its own, an object like this one but for the keys below. It is normalised as the training samples are"},
+             c.validation);
   visit({"validation_split", "Or a share of the samples"}, c.validation_split);
   visit.choice({"split", "With validation_split. Which share: last or shuffled"}, c.is_shuffled, {"last", "shuffled"}, Code::InvalidConfig);
   visit.object(
@@ -143,7 +147,8 @@ Result<void> check(const DataConfig& c) {
     return fail_at({"delimiter"}, Code::InvalidConfig, "{}", expected("one character", c.delimiter));
   if (!c.target_index) return {};
   if (!c.csv.target_column.empty()) return fail_at({"target_index"}, Code::InvalidConfig, "target_column names one already");
-  if (*c.target_index < -(1 << 20) || *c.target_index > 1 << 20) return fail_at({"target_index"}, Code::InvalidConfig, "{}", expected("a column", *c.target_index));
+  if (*c.target_index < -(1 << 20) || *c.target_index > 1 << 20)
+    return fail_at({"target_index"}, Code::InvalidConfig, "{}", expected("a column", *c.target_index));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "core/config_writer.h"
 #include "learning/names.h"
 #include "training/config_fields.h"
+#include "training/data_config.h"
 
 namespace loom {
 namespace {
@@ -43,7 +44,8 @@ constexpr std::array<std::string_view, 5> kMetrics = {"loss", "accuracy", "top_5
 void early_stop_fields(ConfigVisitor& visit, EarlyStop& stop) {
   enum class Mode : std::uint8_t { ByMetric, Min, Max } mode = Mode::ByMetric;
   std::size_t metric = 0;
-  visit.choice({"metric", "A metric of the validation samples: loss; for classes accuracy, top_5 (with more than five); for values mae, r2 (each output "
+  visit.choice({"metric",
+                "A metric of the validation samples: loss; for classes accuracy, top_5 (with more than five); for values mae, r2 (each output "
                           "about its own mean, all together: scikit-learn's variance_weighted)"},
                metric, kMetrics);
   visit({"patience", "Validations without a better value"}, stop.patience, kAnySize);

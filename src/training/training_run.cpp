@@ -120,14 +120,17 @@ Result<void> TrainingRun::check_early_stop(const Shape& output) {
   const DatasetInfo& data = data_.training->info();
   const std::string& metric = config_.early_stop.metric;
   if (metric.empty()) return {};
-  if (!validation_) return fail_at({"early_stop"}, Code::InvalidConfig, "no samples to validate; expected /data/validation or /data/validation_split");
+  if (!validation_)
+    return fail_at({"early_stop"}, Code::InvalidConfig, "no samples to validate; expected /data/validation or /data/validation_split");
   const bool counts_right = metric == "accuracy" || metric == "top_5", of_classes = data.targets == TargetKind::classes;
   if (metric != "loss" && counts_right != of_classes)
-    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected {} of {}, got {}", of_classes ? "loss, accuracy or top_5" : "loss, mae or r2",
+    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected {} of {}, got {}",
+                   of_classes ? "loss, accuracy or top_5" : "loss, mae or r2",
                    of_classes ? "classes" : "values", metric);
   if (counts_right && output.rows() != data.target.elements())
     return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected loss of several heads, got {}", metric);
-  if (metric == "top_5" && output.cols() <= 5) return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "top_5 of {} classes is always 1", output.cols());
+  if (metric == "top_5" && output.cols() <= 5)
+    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "top_5 of {} classes is always 1", output.cols());
   return {};
 }
 
@@ -146,7 +149,8 @@ Result<void> TrainingRun::check_output() {
     return {};
   }
   if (const auto& id = config_.trainer.loss.ignore_index; id && (*id < 0 || static_cast<std::uint64_t>(*id) >= data.classes))
-    return at(config_.source, {Code::InvalidConfig, fmt::format("expected a class from 0 to {}, got {}", data.classes - 1, *id), Steps{"loss", "ignore_index"}});
+    return at(config_.source, {Code::InvalidConfig, fmt::format("expected a class from 0 to {}, got {}", data.classes - 1, *id),
+                               Steps{"loss", "ignore_index"}});
   if (loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());

@@ -113,5 +113,27 @@ TEST_F(NetworkCli, evolve_takes_a_network_with_a_feed_link) {
   EXPECT_NE(svg.out.find("fed by (0, 0, 0, 0)"), std::string::npos);
 }
 
+TEST_F(NetworkCli, J_01_T_01_schema_describes_networks_trainings_and_evolutions) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"schema"}, "default_dtype"}, {{"schema", "network"}, "default_dtype"}, {{"schema", "training"}, "optimizer"}, {{"schema", "evolution"}, "mutation"}};
+  for (const auto& [args, key] : cases) {
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const auto schema = parse_json(run.out);
+    ASSERT_TRUE(schema) << key;
+    EXPECT_TRUE((*schema)["properties"].contains(key)) << key;
+  }
+  EXPECT_EQ(loom({"schema", "weather"}).status, 2);
+}
+
+// Cells of a grid are named by their address, those of a list by their number.
+TEST_F(NetworkCli, G_70_a_network_that_does_not_fit_names_the_cell) {
+  const auto refusal = [&](const char* name, const std::string& spec) { return loom({"run", file(name, spec), "--input", file("x.json", "[[1,2,3]]")}).err; };
+  const std::string dense = R"("type":"dense","input_height":4,"output_height":2)";
+  EXPECT_NE(refusal("list.json", R"({"layers":[{)" + dense + "}]}").find("/layers/0: dense: "), std::string::npos);
+  EXPECT_NE(refusal("grid.json", R"({"depth":1,"rows":2,"cols":1,"layers_per_cell":1,"layers":[{"z":0,"y":1,"x":0,"l":0,)" + dense + "}]}").find("/layers/0,1,0,0: dense: "),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace loom::test

@@ -59,7 +59,8 @@ Result<Json> Islands::state() const {
 }
 
 Result<Islands> Islands::restore(const Json& state, std::uint64_t seed, const IslandsConfig& config, const Shape& input) {
-  if (!state.is_array() || state.size() != config.count || config.count < 1) return fail(Code::CorruptData, "state: expected a list of {} islands", config.count);
+  if (!state.is_array() || state.size() != config.count || config.count < 1)
+    return fail(Code::CorruptData, "state: expected a list of {} islands", config.count);
   Islands out;
   out.config_ = config;
   for (std::size_t i = 0; i < config.count; ++i) {

@@ -77,7 +77,8 @@ void mutation_fields(ConfigVisitor& visit, MutationConfig& c, MutationNames& nam
 
 // `known` answers each name of a list in turn, or says why it cannot.
 Result<void> look_up(const char* key, const std::vector<std::string>& names, const std::function<Result<void>(const std::string&)>& known) {
-  if (names.empty() || names.size() > 64) return fail_at({"mutation", key}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
+  if (names.empty() || names.size() > 64)
+    return fail_at({"mutation", key}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
     if (auto done = known(names[i]); !done) return under({"mutation", key, std::to_string(i)}, std::move(done).error());
   return {};
@@ -130,7 +131,8 @@ void evolution_fields(ConfigVisitor& visit, EvolutionConfig& c, MutationNames& n
     inner({"rate", "Share of the children that have two parents"}, p.splice_rate, {0, 1});
   });
   visit.object({"species", "An object"}, [&](ConfigVisitor& inner) {
-    inner({"distance", "Networks further apart compete in different species, of which the best member lives on; 0: there are none"}, p.species_distance,
+    inner({"distance", "Networks further apart compete in different species, of which the best member lives on; 0: there are none"},
+          p.species_distance,
           {0, 2});
     inner({"stagnation", "Generations without a better member after which a species ends"}, p.stagnation, {1, 1 << 30});
   });
@@ -138,13 +140,15 @@ void evolution_fields(ConfigVisitor& visit, EvolutionConfig& c, MutationNames& n
     inner({"weight", "Share that being different has in a rank"}, p.novelty_weight, {0, 1});
     inner({"neighbours", "Of a network, whose mean distance is its novelty"}, p.novelty_neighbours, {1, 1024});
   });
-  visit({"ensemble", "At the end, joins the two members that cover the most cases into one network, runs it, and shows it beside the better one; where "
+  visit({"ensemble",
+         "At the end, joins the two members that cover the most cases into one network, runs it, and shows it beside the better one; where "
                      "no two can be joined a warning says why"},
         c.ensemble);
 }
 
 Result<void> check_objectives(const std::vector<std::string>& names) {
-  if (names.empty() || names.size() > 64) return fail_at({"objectives"}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
+  if (names.empty() || names.size() > 64)
+    return fail_at({"objectives"}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
       return fail_at({"objectives", std::to_string(i)}, Code::InvalidConfig, "\"{}\" stands twice", printable(names[i]));

@@ -69,13 +69,16 @@ Result<void> Parallel::build() {
     const std::vector<std::size_t>& to = branches_[i]->common.scatter_to;
     if (to.empty()) {
       if (i >= num_cells())
-        return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "the scatter grid has {} cells; scatter_to expected", num_cells());
+        return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "the scatter grid has {} cells; scatter_to expected",
+                       num_cells());
       cells_.push_back(i);
       continue;
     }
-    if (to.size() != 3) return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "scatter_to of {} numbers, [z, y, x] expected", to.size());
+    if (to.size() != 3)
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "scatter_to of {} numbers, [z, y, x] expected", to.size());
     if (to[0] >= depth_ || to[1] >= rows_ || to[2] >= cols_)
-      return fail_at({"parallel_branches", std::to_string(i)}, Code::OutOfRange, "scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", to[0], to[1], to[2], depth_,
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::OutOfRange, "scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", to[0],
+                     to[1], to[2], depth_,
                   rows_, cols_);
     cells_.push_back((to[0] * rows_ + to[1]) * cols_ + to[2]);
   }
@@ -115,7 +118,8 @@ Result<Shape> Parallel::concat_shape(const Shape& input) const {
     bool fits = shape.rank() == rank;
     for (std::size_t a = 0; a < rank && fits; ++a) fits = a == axis || shape[a] == extents[a];
     if (!fits)
-      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside branches of another shape; only axis {} may differ", shape.text(), axis);
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside branches of another shape; only axis {} may differ",
+                     shape.text(), axis);
     LOOM_TRY(extents[axis], checked_add(extents[axis], shape[axis]));
   }
   return Shape::create({extents.data(), rank});
@@ -158,7 +162,8 @@ Result<Shape> Parallel::output_shape(const Shape& input) const {
     auto out = branches_[i]->output_shape(input);
     if (!out) return under({"parallel_branches", std::to_string(i)}, std::move(out).error());
     if (i == 0) shape = *out;
-    if (!(shape == *out)) return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside {}; equal shapes expected", out->text(), shape.text());
+    if (!(shape == *out))
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside {}; equal shapes expected", out->text(), shape.text());
   }
   if (config_.combine_mode == Combine::GridScatter) return scatter_shape(shape);
   if (config_.combine_mode == Combine::Filter) {

@@ -25,7 +25,8 @@ Result<void> Sequential::build() {
       return fail(Code::InvalidConfig,
                   "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an address expected");
     if (kind == SkipFrom::Kind::Child && child->from().child >= i)
-      return fail_at({"sequential_layers", std::to_string(i), "skip_from"}, Code::InvalidConfig, "expected the index of an earlier child, got {}", child->from().child);
+      return fail_at({"sequential_layers", std::to_string(i), "skip_from"}, Code::InvalidConfig, "expected the index of an earlier child, got {}",
+                     child->from().child);
   }
   return {};
 }
@@ -65,7 +66,8 @@ Result<Shape> Sequential::output_shape(const Shape& input) const {
     if (const auto source = skip_of(i)) {
       const Shape skip = shape_before(input, *source);
       if (!(skip == shape))
-        return fail_at({"sequential_layers", std::to_string(i)}, Code::ShapeMismatch, "residual: skip of shape {} (input of child {}), input of shape {}", skip.text(),
+        return fail_at({"sequential_layers", std::to_string(i)}, Code::ShapeMismatch,
+                       "residual: skip of shape {} (input of child {}), input of shape {}", skip.text(),
                     *source, shape.text());
       continue;
     }
