@@ -96,7 +96,7 @@ function(loom_together list target batch)
 endfunction()
 
 function(loom_module name)
-  cmake_parse_arguments(M "KERNELS" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(M "KERNELS" "" "DEPENDS;TESTED_WITH" ${ARGN})  # tests of a module may use modules above it
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   set(kernels ${sources})
@@ -133,7 +133,8 @@ function(loom_module name)
       target_sources(loom_${name} PRIVATE $<TARGET_OBJECTS:kernels_${name}_${target}>)
     endforeach()
   endif()
-  loom_tests(${name} src/${name} loom_${name})
+  list(TRANSFORM M_TESTED_WITH PREPEND loom_)
+  loom_tests(${name} src/${name} ${M_TESTED_WITH} loom_${name})
 endfunction()
 
 # A system package that one file of a target uses if it is there; the file says LOOM_HAVE_<package> and does without it, or answers with an error.

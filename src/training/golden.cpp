@@ -6,7 +6,7 @@
 
 namespace loom {
 
-const char* const kTrainingDigest = "56cbd2716b5c5cc82baf9a17151a10249750e6e742e5f1fb82a0200c5ed39a90";
+const char* const kTrainingDigest = "29e5728a349e6ec6ca8c83dc0af2796fecadaafe02e1855aa91b783da7456f34";
 
 const std::vector<GoldenTraining>& golden_trainings() {
   static const std::vector<GoldenTraining> all = [] {

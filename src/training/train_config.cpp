@@ -97,7 +97,8 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, Json& tween, Json& clamp
   std::size_t dtype = 0;
   visit.choice({"dtype", "Train every matrix in this type (float64 to binary). The masters stay exact"}, dtype, dtype_names());
   if (dtype != 0) c.dtype = static_cast<DType>(dtype - 1);
-  visit.json({"clamp_master", "Masters of binary and ternary matrices stay within ±1.5 times the largest entry they began with; `\"none\"`, or a limit as a number"},
+  visit.json({"clamp_master", "Default `auto`: masters of binary and ternary matrices stay within ±1.5 times the largest entry they began with; `none`, or a "
+                              "limit as a number"},
              clamp);
   visit.choice({"qat_scale", "Scales of quantised types are estimated anew after every update; `\"frozen\"`: they stay as training began"}, t.frozen_scales,
                {"dynamic", "frozen"});

@@ -450,7 +450,7 @@ TEST(Trainer, D_36_D_37_settings_that_are_none_are_refused) {
     config[key] = value;
     const auto read = read_train_config(config, "");
     ASSERT_FALSE(read) << key << " " << dump_json(value);
-    EXPECT_NE(read.error().message.find(key), std::string::npos) << read.error().message;
+    EXPECT_NE(read.error().text().find(key), std::string::npos) << read.error().text();
   };
   for (const Json& value : {Json("always"), Json(0), Json(-1.5), Json(true)}) refused("clamp_master", value);
   refused("qat_scale", "cold");

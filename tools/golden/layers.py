@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Golden values of layers from PyTorch in f64, forward and gradients: tests/golden/layers/<family>.json.
+"""Golden values of layers from PyTorch in f64, forward and gradients: src/layers/<folder>/<name>_golden.json.
 
-usage: layers.py OUT_DIR [family ...]      (needs torch and numpy; every file states their versions)
+usage: layers.py src/layers [family ...]      (needs torch and numpy; every file states their versions)
 
 A file is {"made_by", "versions", "cases"}, one case per line: name, layer (its JSON spec), training, x, external, lengths, state, mask, weights, y,
 y_state, dy, dx, d_external, grads, after; what a case lacks is absent. A tensor is {"shape", "f32" or "f64": base64 of little-endian values}:
@@ -43,14 +43,26 @@ FAMILIES = {
 }
 
 
+def file_of(kind):
+    """Where the cases of a kind stand below src/layers."""
+    for folder, kinds in {"conv": ("cnn", "convtransposed"), "pool": ("avgpool", "maxpool")}.items():
+        if kind.startswith(kinds):
+            return f"{folder}/{folder}_golden.json"
+    folder = "recurrent" if kind in ("rnn", "lstm", "gru") else kind
+    return f"{folder}/{kind}_golden.json"
+
+
 def main():
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     for family in sys.argv[2:] or FAMILIES:
-        path = pathlib.Path(sys.argv[1]) / f"{family}.json"
-        cases = list(FAMILIES[family]())
-        layers_case.write(path, cases)
-        print(f"{path}: {len(cases)} cases, {path.stat().st_size} bytes")
+        files = {}
+        for case in FAMILIES[family]():
+            files.setdefault(file_of(case["layer"]["type"]), []).append(case)
+        for name, cases in files.items():
+            path = pathlib.Path(sys.argv[1]) / name
+            layers_case.write(path, cases)
+            print(f"{path}: {len(cases)} cases, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

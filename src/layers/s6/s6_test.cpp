@@ -12,6 +12,7 @@
 
 #include "core/fp_environment.h"
 #include "core/philox.h"
+#include "layers/golden_test.h"
 #include "layers/tween.h"
 #include "ops/all.h"
 
@@ -203,6 +204,8 @@ TEST(S6, L_160_lengths_that_do_not_fit_are_refused) {
   EXPECT_EQ(refused({3}), Code::ShapeMismatch);
   EXPECT_EQ(refused({3, 4}), Code::OutOfRange);
 }
+
+TEST(S6, L_02_equals_pytorch) { expect_goldens("s6/s6"); }
 
 }  // namespace
 }  // namespace loom::s6_test

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/json.h"
+#include "layers/golden_test.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 
@@ -155,6 +156,10 @@ TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_on
     }
   });
   EXPECT_EQ(order, "i.weight_ih i.weight_hh i.bias f.weight_ih f.weight_hh f.bias g.weight_ih g.weight_hh g.bias o.weight_ih o.weight_hh o.bias ");
+}
+
+TEST(Recurrent, L_02_equals_pytorch) {
+  for (const char* kind : {"rnn", "lstm", "gru"}) expect_goldens(fmt::format("recurrent/{}", kind));
 }
 
 }  // namespace

@@ -1,24 +1,64 @@
-// Every layer against the frameworks: tests/golden/layers (PyTorch in f64, tools/golden/layers.py) and tests/golden/onnx (ONNX's node cases,
-// tools/golden/onnx_cases.py), forward, the gradient of the input and of every weight, in f64 and in f32.
+#pragma once
+// The cases of golden files beside each kind (PyTorch in f64, tools/golden/layers.py, which describes the format) and in tests/golden/onnx: forward,
+// the gradient of the input and of every weight, in f64 and in f32.
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <cstring>
+#include <string>
+#include <vector>
 
-#include "network/golden_test.h"
+#include "core/base64.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/shape.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/paths.h"
 
 namespace loom {
-namespace {
 
-struct Bounds {
-  double f64, f32;
+struct GoldenTensor {
+  Shape shape;
+  std::vector<double> values;
 };
 
+inline GoldenTensor golden_tensor(const Json& j) {
+  GoldenTensor t;
+  std::vector<std::size_t> extents;
+  for (const Json& e : j["shape"]) extents.push_back(static_cast<std::size_t>(as_int(e).value_or(0)));
+  if (extents.empty()) extents.push_back(1);
+  t.shape = Shape::create(extents).value();
+  const bool wide = find(j, "f64") != nullptr;
+  const std::vector<std::byte> bytes = base64_decode(*as_string(j[wide ? "f64" : "f32"])).value();
+  const std::size_t size = wide ? 8 : 4;
+  for (std::size_t i = 0; i < bytes.size() / size; ++i) {
+    if (wide) {
+      double v;
+      std::memcpy(&v, bytes.data() + i * 8, 8);
+      t.values.push_back(v);
+    } else {
+      float v;
+      std::memcpy(&v, bytes.data() + i * 4, 4);
+      t.values.push_back(static_cast<double>(v));
+    }
+  }
+  EXPECT_EQ(t.values.size(), t.shape.elements());
+  return t;
+}
+
+inline Json golden_file(const std::string& path) {
+  const auto text = read_text_file(path);
+  auto json = text ? parse_json(*text) : Result<Json>(tl::make_unexpected(text.error()));
+  if (json) return std::move(*json);
+  ADD_FAILURE() << path << ": " << json.error().text();
+  return Json::object();
+}
+
 // A weight by the path that golden files use: "0.gamma", "gate.weight", "1.0.weight".
-Weight* weight_at(Layer& layer, const std::string& path) {
+inline Weight* weight_at(Layer& layer, const std::string& path) {
   if (Weight* found = find_weight(layer, path)) return found;
   Weight* below = nullptr;
   layer.visit_children([&](const std::string& place, Layer& child) {
@@ -36,9 +76,9 @@ std::vector<T> cast(const std::vector<double>& values) {
 }
 
 template <class T>
-class Case {
+class GoldenCase {
  public:
-  Case(const Json& j, double bound) : j_(j), bound_(bound), name_(*as_string(j["name"])) {}
+  GoldenCase(const Json& j, double bound) : j_(j), bound_(bound), name_(*as_string(j["name"])) {}
 
   void check() {
     SCOPED_TRACE(name_ + (sizeof(T) == 8 ? " in f64" : " in f32"));
@@ -161,43 +201,17 @@ class Case {
   std::string name_;
 };
 
-class LayersGolden : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(LayersGolden, L_02_equals_pytorch) {
-  const Json file = golden_file(test::source_path("tests/golden/layers/") + GetParam() + ".json");
-  ASSERT_GT(file["cases"].size(), 5u);
+// Every case of src/layers/PATH_golden.json: "conv/conv".
+inline void expect_goldens(const std::string& path) {
+  const Json file = golden_file(test::source_path("src/layers/") + path + "_golden.json");
+  ASSERT_GT(file["cases"].size(), 4u);
   for (const Json& j : file["cases"]) {
     // With one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
-    Case<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
+    GoldenCase<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
     // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps it to their ulp.
-    Case<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();
-    if (HasFatalFailure()) return;
+    GoldenCase<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();
+    if (::testing::Test::HasFatalFailure()) return;
   }
 }
 
-class OnnxNodes : public ::testing::TestWithParam<std::string> {};
-
-// Forward only, and the values there are f32.
-TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
-  const Json file = golden_file(test::source_path("tests/golden/onnx/") + GetParam() + ".json");
-  ASSERT_GT(file["cases"].size(), 5u);
-  for (const Json& j : file["cases"]) {
-    // ONNX rounds the y of this case to four decimals, up to 5e-5 of values near 0.1.
-    const double bound = j["name"] == "test_averagepool_2d_ceil_last_window_starts_on_pad" ? 1e-3 : 1e-5;
-    Case<double>(j, bound).check();
-    Case<float>(j, bound).check();
-    if (HasFatalFailure()) return;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Families, LayersGolden,
-                         ::testing::Values("conv", "dense", "embedding", "gru", "instancenorm", "kmeans", "lstm", "mha", "norms", "parallel", "pool", "rnn", "s6",
-                                           "sequential", "softmax", "swiglu"),
-                         [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes,
-                         ::testing::Values("activation", "attention_3d", "attention_4d", "attention_gqa", "attention_mask", "conv", "dense", "norm",
-                                           "pool", "recurrent", "shape", "softmax"),
-                         [](const auto& info) { return info.param; });
-
-}  // namespace
 }  // namespace loom
