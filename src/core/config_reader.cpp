@@ -181,12 +181,15 @@ void ConfigReader::wholes(Key key, std::vector<std::size_t>& value, SizeRange it
 void ConfigReader::operator()(Key key, std::vector<std::int64_t>& value) {
   take_list(key, value, "a list of integers", "an integer of 32 bits", [](const Json& item) {
     const auto n = as_int(item);
-    return n && std::abs(*n) <= 0x7fffffff ? n : std::nullopt;
+    return n && *n >= -0x7fffffff && *n <= 0x7fffffff ? n : std::nullopt;
   });
 }
 
 void ConfigReader::json(Key key, Json& value) {
-  if (const Json* given = take(key)) value = *given;
+  const Json* given = take(key);
+  if (given == nullptr) return;
+  if (given->is_null()) return complain(key, "a value", *given);
+  value = *given;
 }
 
 void ConfigReader::object(Key key, const Fields& fields, std::string_view name) {

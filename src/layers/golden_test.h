@@ -76,9 +76,9 @@ std::vector<T> cast(const std::vector<double>& values) {
 }
 
 template <class T>
-class GoldenCase {
+class LayerCase {
  public:
-  GoldenCase(const Json& j, double bound) : j_(j), bound_(bound), name_(*as_string(j["name"])) {}
+  LayerCase(const Json& j, double bound) : j_(j), bound_(bound), name_(*as_string(j["name"])) {}
 
   void check() {
     SCOPED_TRACE(name_ + (sizeof(T) == 8 ? " in f64" : " in f32"));
@@ -207,9 +207,9 @@ inline void expect_goldens(const std::string& path) {
   ASSERT_GT(file["cases"].size(), 4u);
   for (const Json& j : file["cases"]) {
     // With one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
-    GoldenCase<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
+    LayerCase<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
     // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps it to their ulp.
-    GoldenCase<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();
+    LayerCase<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();
     if (::testing::Test::HasFatalFailure()) return;
   }
 }

@@ -233,7 +233,7 @@ void warn_of_lone_residuals(Findings& findings, const Network& network, const st
     if (!network.cell(cell).layer) continue;
     visit_layers(Network::path(cell), *network.cell(cell).layer, [&](const std::string& path, Layer& layer) {
       const Residual* residual = layer_as<Residual>(layer);
-      if (residual == nullptr) return;
+      if (residual == nullptr || findings.warnings.size() >= ConfigFindings::kMost) return;
       Steps steps = network.steps(path);
       if (steps[steps.size() - 2] == "sequential_layers") return;
       if (const auto kind = residual->from().kind; kind != SkipFrom::Kind::Default && kind != SkipFrom::Kind::Previous) return;

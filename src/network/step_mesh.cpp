@@ -274,7 +274,7 @@ Result<StepState> StepMesh::create_state(DType) const {
   LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
   LOOM_TRY(s.history_, Memory::create(options_.device, history, true));
   s.base_ = s.memory_.data(), s.history_base_ = s.history_.data();
-  s.held_.resize(slots * (cells_.size() + 1));
+  LOOM_TRY(s.held_, Buffer::create_sparse(slots * (cells_.size() + 1)));
   s.present_.resize(cells_.size()), s.half_.resize(cells_.size()), s.wrote_.resize(cells_.size());
   s.recurrent_ = recurrent_;
   for (std::size_t slot = 0; slot < s.recurrent_.size(); ++slot) s.recurrent_[slot].h = s.recurrent_[slot].c = nullptr;

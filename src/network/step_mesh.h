@@ -97,7 +97,7 @@ class StepMesh {
   std::size_t history_capacity() const { return options_.history_capacity; }
   // Memory of a state; that of its history comes on top.
   std::size_t state_bytes() const { return state_bytes_; }
-  std::size_t history_bytes() const { return slot_bytes_ * options_.history_capacity; }
+  std::size_t history_bytes() const { return (slot_bytes_ + cells_.size() + 1) * options_.history_capacity; }
   bool keeps_inputs() const { return options_.keep_inputs; }
 
  private:

@@ -74,7 +74,7 @@ class StepState {
   std::byte* port() const { return base_; }
   std::byte* recurrent(std::size_t half) const;
   std::byte* slot(std::size_t index) const;
-  std::uint8_t* held(std::size_t index) const { return const_cast<std::uint8_t*>(held_.data()) + index * (present_.size() + 1); }
+  std::uint8_t* held(std::size_t index) const { return reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(held_.data())) + index * (present_.size() + 1); }
   std::byte* gate(std::size_t cell) const;
   // Calls f() with tensors that the host may read, and write where `writes`: between ticks.
   template <class F>
@@ -91,7 +91,7 @@ class StepState {
   Memory memory_;    // the port, two halves of values, two halves of recurrent states, what gates added to the loss by cell
   Memory history_;   // slots, one more than the capacity: the pending tick drops none
   std::byte *base_ = nullptr, *history_base_ = nullptr;  // of both, or of copies that the host may touch
-  std::vector<std::uint8_t> held_;                       // by slot and cell, the port behind them: held a value when the tick began
+  Buffer held_;                                          // bytes by slot and cell, the port behind them: held a value when the tick began
   Port port_ = Port::Absent;
   std::vector<std::uint8_t> present_, half_, wrote_;  // by cell: has an output, in which half of the memory, the pending tick makes a new one
   std::uint8_t recurrent_half_ = 0;

@@ -389,8 +389,11 @@ double Trainer::loss_of(const Worker& worker, std::size_t shard) const {
 double Trainer::loss_of_step() const {
   const std::size_t shards = config_.shards;
   std::vector<double> losses(shards);
-  for (const Worker& worker : workers_)
-    for (const PartLoss& part : worker.parts) losses[part.shard] = loss_of(worker, part.shard);
+  for (const Worker& worker : workers_) {
+    std::optional<std::size_t> shard;
+    for (const PartLoss& part : worker.parts)
+      if (shard != part.shard) shard = part.shard, losses[*shard] = loss_of(worker, *shard);
+  }
   for (std::size_t stride = 1; stride < shards; stride *= 2)
     for (std::size_t s = 0; s + stride < shards; s += 2 * stride) losses[s] += losses[s + stride];
   return losses[0];
@@ -457,6 +460,7 @@ Result<StepReport> Trainer::step(const Samples& given) {
   const Figures& figures = workers_[0].figures;
   report.loss = loss_of_step();
   double largest = optimizer_.largest_gradient(figures);
+  for (const Tensor& bound : unclipped_) largest = std::max(largest, figures.at(bound));
   if (config_.clip_norm > 0) largest = report.gradient_norm = norm_of(figures, clip_);
   if (figures.at(workers_[0].failed) != 0) {
     const bool is_update = std::isfinite(report.loss) && std::isfinite(largest);
@@ -491,6 +495,13 @@ Result<void> Trainer::record_update(double learning_rate) {
     LOOM_TRY_VOID(clip_norm(now, gradients_, config_.clip_norm, clip_));
     check_finite(now, {clip_.data, 1, 1, clip_.element}, worker.failed);
   }
+  unclipped_.clear();
+  for (std::size_t p = 0; config_.clip_value > 0 && config_.clip_norm == 0 && p < gradients_.size(); ++p) {  // clipping would hide an infinity
+    LOOM_TRY(const Tensor bound, worker.figures.take(1, 1, gradients_[p].element));
+    magnitude_bound(now, gradients_[p], bound);
+    check_finite(now, bound, worker.failed);
+    unclipped_.push_back(bound);
+  }
   if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
   LOOM_TRY_VOID(optimizer_.record(now, masters_, const_gradients_, learning_rate, worker.figures, worker.failed));
   clamp_masters(worker.failed);
@@ -523,7 +534,7 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
     LOOM_TRY_VOID(commit());
     return gradients(batch);
   });
-  clamp_masters({});
+  if (outcome && outcome->moved) clamp_masters({});
   LOOM_TRY_VOID(commit());  // after an error the masters are back where they were
   if (!outcome && outcome.error().code == Code::NonFinite) {
     report.loss = std::numeric_limits<double>::quiet_NaN();
@@ -541,7 +552,7 @@ Result<StepReport> Trainer::skip(const Samples& batch, StepReport report, const 
   LOOM_TRY_VOID(put_measures_back());
   report.skipped = true;
   if (error != nullptr) {
-    report.why = error->message;
+    report.why = error->text();
   } else {
     LOOM_TRY(report.why, first_bad_layer(batch));
     LOOM_TRY_VOID(put_measures_back());
@@ -571,6 +582,7 @@ Result<void> Trainer::put_measures_back() {
 
 // Names the first layer whose output is not finite in a forward pass of this batch, in the parts that training runs it in.
 Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
+  if (config_.session.device != nullptr) return std::string("the gradient or the loss is not finite");  // layers are looked at on this computer only
   const Exec now = update_exec();
   FiniteWatch watch(now);
   const std::size_t all = batch.size(), shard = ceil_div(all, config_.shards);

@@ -188,6 +188,7 @@ class Trainer {
   std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
   std::vector<Memory> shard_gradients_;       // of all weights, one behind the other
   Tensor clip_;                               // figures of clip_norm
+  std::vector<Tensor> unclipped_;             // bounds on gradients before clip_value
   std::vector<Weight*> weights_;              // by parameter
   mutable std::vector<std::optional<double>> limits_;  // of their masters' entries; slots() hands them out
   std::vector<Weight*> statistics_;           // what forwards measure

@@ -1,5 +1,6 @@
 // Single steps: what is not finite and leaves no trace, refused combinations, loss scales, gradients by differences, metrics by hand.
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -51,6 +52,38 @@ TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
     EXPECT_EQ(run.everything(), before) << name;
     EXPECT_EQ(run.trainer->state().skipped, 1u);
   }
+}
+
+// Clipping by value would make a finite number of it.
+TEST(Trainer, T_04_T_40_an_infinite_gradient_is_not_clipped_to_a_finite_one) {
+  for (const bool by_norm : {false, true}) {
+    TrainerConfig config;
+    config.loss.name = "mae", config.clip_value = 1, config.clip_norm = by_norm ? 1 : 0;
+    Learner run({{"seed", 1}, {"layers", {dense(1, 1), dense(1, 1)}}}, Shape::of({1, 1}), config);
+    ASSERT_TRUE(find_weight(*run.network.cell(0).layer, "weight")->set(std::span<const float>(std::array{0.0f})));
+    ASSERT_TRUE(find_weight(*run.network.cell(1).layer, "weight")->set(std::span<const float>(std::array{1e30f})));
+    const float x = 1e10f, t = 1;
+    const std::string before = run.everything();
+    const auto report = run.trainer->step({{&x, Shape::of({1, 1})}, {}, {&t, Shape::of({1, 1})}});
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_TRUE(report->skipped);
+    EXPECT_EQ(run.everything(), before);
+  }
+}
+
+// The limit of masters is no reason to move them in a step that did not.
+TEST(Trainer, D_36_T_24_a_skipped_step_of_lbfgs_clamps_nothing) {
+  TrainerConfig config;
+  config.lbfgs_history = 5, config.clamp_master = {MasterClamp::Rule::Limit, 0.01};
+  Json layer = dense(3, 2);
+  layer["dtype"] = "binary";
+  Learner run({{"seed", 1}, {"layers", {layer}}}, Shape::of({2, 3}), config);
+  std::vector<float> x(6, 0.5f), t(4, kInfinite);
+  const std::string before = run.everything();
+  const auto report = run.trainer->step({{x.data(), Shape::of({2, 3})}, {}, {t.data(), Shape::of({2, 2})}});
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_TRUE(report->skipped);
+  EXPECT_EQ(run.everything(), before);
 }
 
 // Two axes may be samples of features or one sequence: a trainer has batches, so that a layer of sequences or images refuses them.

@@ -275,7 +275,7 @@ def pixels(data):
 def layer_specs():
     """A network of one layer of each kind that the golden cases know."""
     found = {}
-    for path in sorted((GOLDEN / "layers").glob("*.json")):
+    for path in sorted((ROOT / "src/layers").glob("*/*_golden.json")):
         for case in json.loads(path.read_text())["cases"]:
             kind = case["layer"]["type"] + case["layer"].get("softmax_type", "")
             size = len(json.dumps(case["layer"]))

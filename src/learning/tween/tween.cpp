@@ -211,9 +211,10 @@ Result<void> TweenSession::step(const TweenTarget& target, double learning_rate)
   const FpEnvironment environment;
   fused_ = true, rate_ = learning_rate;
   auto done = run(target);
-  fused_ = false;
   if (done) done = finish();
+  fused_ = false;
   if (!done) return roll_back(), done;
+  is_kept_ = false;
   if (config_.recompute_every > 0) std::ranges::stable_sort(metrics_, {}, &TweenUse::cell);
   return {};
 }

@@ -18,6 +18,7 @@ Result<void> TweenSession::begin_step() {
   error_.reset();
   metrics_.clear(), order_.clear(), moves_.clear(), losses_.clear();
   figures_.clear();
+  loss_ = 0;
   for (WeightState& weight : weights_) weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
   LOOM_TRY(failed_, figures_.take(1, 1, Element::f32));
   fill_zero(work(arena_), failed_);
@@ -250,7 +251,7 @@ Result<void> TweenSession::finish() {
   if (!dtp_) finish_shared(), move_weights();
   if (error_) return tl::make_unexpected(*std::move(error_));
   figures_.fetch();
-  LOOM_TRY_VOID(read_loss());
+  if (fused_) LOOM_TRY_VOID(read_loss());  // else backward() has: sample weights need not live longer
   LOOM_TRY_VOID(read_gaps());
   if (dtp_) return optimise();
   LOOM_TRY_VOID(read_moves());

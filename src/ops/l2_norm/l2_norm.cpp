@@ -1,5 +1,8 @@
 #include "ops/l2_norm/l2_norm.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "ops/l2_norm/shrink.h"
 #include "ops/sums/sums.h"
 
@@ -25,7 +28,10 @@ void l2_norm(const Exec& exec, ConstTensor x, Tensor norm) {
 
 void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip) {
   if (!exec.computes()) return;
-  with_element(clip.element, [&]<class T>() { exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows, static_cast<T>(limit), clip.as<T>()); });
+  with_element(clip.element, [&]<class T>() {
+    const double least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+    exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows, limit == 0 ? T{0} : static_cast<T>(std::clamp(limit, least, most)), clip.as<T>());
+  });
 }
 
 void scale_by(const Exec& exec, ConstTensor clip, Tensor x) {

@@ -94,7 +94,7 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     EXPECT_EQ(expected ? difference(*y, *expected) : "", "") << "the whole network: " << dump_json(trial_to_json(trial));
     kinds.merge(watch.kinds);
   }
-  EXPECT_GT(close, compared / 10 * 9) << compared;
+  EXPECT_GT(close, compared / 20 * 17) << compared;  // the rest: behind inputs that were rounded to 127 levels (D-33)
   if (cases < 150) return;
   for (const LayerKind* kind : layer_kinds()) EXPECT_TRUE(kinds.contains(std::string(kind->name))) << kind->name << " was in none of the cases";
 }
